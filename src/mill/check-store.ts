@@ -6,9 +6,9 @@ import { isPool } from '../store/postgres/connection/target.js'
 /** Accepts what can name a store. For a value that resembles one, the error says what to pass instead. The store's driver checks the rest. */
 export const isStore: Check = (value) => {
   if (typeof value === 'string' && value.trim() !== '') return undefined
-  // A handle of a library is an object of a class, whose fields may all be its own secret.
-  const isNone = value instanceof Promise || value instanceof Map || Array.isArray(value)
-  if (typeof value !== 'object' || value === null || isNone)
+  // A library's handle is an instance of a class and may have only private fields, so no field is required here.
+  const cannotBeStore = value instanceof Promise || value instanceof Map || Array.isArray(value)
+  if (typeof value !== 'object' || value === null || cannotBeStore)
     return `must be a path, ":memory:", a postgres:// URL, sqlite(…) or postgres(…), got ${show(value)}`
   return isStoreChoice(value) ? undefined : insteadOf(value)
 }

@@ -110,7 +110,7 @@ function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[]
   const [, , , day, month, weekday] = fields as readonly [Field, Field, Field, Field, Field, Field]
   if (!month.values.includes(FEBRUARY) || (day.isOpen && weekday.isOpen)) return [fields]
   const others = month.values.filter((each) => each !== FEBRUARY)
-  const inOthers = others.length === 0 ? [] : [fields.with(4, { ...month, isOpen: false, values: others })]
+  const inOtherMonths = others.length === 0 ? [] : [fields.with(4, { ...month, isOpen: false, values: others })]
   // Days that February never has are left out: otherwise each search would walk through four centuries.
   const days = {
     ...day,
@@ -118,9 +118,9 @@ function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[]
     marks: day.marks.filter((mark) => dayOfMark(mark) <= FEBRUARY_DAYS),
   }
   const isEmpty = days.values.length + days.marks.length === 0
-  if (isEmpty && weekday.isOpen) return inOthers
+  if (isEmpty && weekday.isOpen) return inOtherMonths
   const inFebruary = fields.with(3, { ...days, isOpen: day.isOpen || isEmpty })
-  return [...inOthers, inFebruary.with(4, { ...month, isOpen: false, values: [FEBRUARY] })]
+  return [...inOtherMonths, inFebruary.with(4, { ...month, isOpen: false, values: [FEBRUARY] })]
 }
 
 const FEBRUARY = 2

@@ -116,7 +116,7 @@ export class Recurring implements Schedules {
       if (row.pausedAt === null) return 'as it is'
       const counted = continued(spec, row, now)
       const timing = timingOf(counted, row.createdAt)
-      // After the clock was set back, the ledger has all ticks up to now.
+      // After the clock was set back, the ledger has all ticks up to now, so none was passed over.
       if (counted !== spec) return { ...row, spec: writeSpec(counted), nextAt: nextAfter(timing, now), pausedAt: null }
       const ticks = passedOver(timing, row.pausedAt, now)
       return firingOf(this.#parts, row, spec, { ticks, nextAt: nextAfter(timing, now), pausedAt: null })

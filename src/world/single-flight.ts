@@ -25,7 +25,7 @@ export class SingleFlight {
     return this.#ended
   }
 
-  /** The run under way with what it still has to do, or a new one: for a caller that needs no later one. */
+  /** Waits for the current run and those already requested; starts one if none runs. Requests no further run. */
   join(): Promise<void> {
     return this.#isRunning ? this.#ended : this.request()
   }

@@ -128,7 +128,7 @@ function onSpinCompletion(context: ReactiveContext, node: SpinNode): void {
   answerCallers(context, node)
 }
 
-/** Observers that could not be validated before, or hold an older stamp. The list is copied because settling changes it. */
+/** The observing spins that are marked as out of date. The list is copied because settling changes it. */
 function blockedObservers(node: SpinNode): SpinNode[] {
   const blocked: SpinNode[] = []
   for (let link = node.subs; link !== undefined; link = link.nextSub) {

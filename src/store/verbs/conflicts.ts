@@ -47,8 +47,8 @@ export interface ConflictSteps<Job extends Holder> {
   keyHolder(job: NewJob, before?: Job): Answer<Job | undefined>
   slotOf(job: NewJob): Answer<Slot<Job> | undefined>
   /**
-   * Locks the holder, so that no other process deletes it before the transaction ends, and its end reaches the
-   * successor.
+   * Locks the holder, so that no other process deletes it before the transaction ends. When the holder ends,
+   * its successor is released.
    */
   lockHolder(holder: Job): Answer<boolean>
   cancel(holder: Job, reason: string, keepMs: number): Answer<boolean>

@@ -84,7 +84,7 @@ interface ReadRow {
  * Enqueues the `whenDone` job of a complete group. If a parent existed at the seal and is deleted by now, the job runs
  * without it or is cancelled at once, by the rule of links. Returns the job if it was cancelled.
  */
-export function* enqueueFollowing(
+export function* enqueueWhenDone(
   session: VerbSession & JobSteps,
   { job, options }: WhenDone,
   reason: string | null = null,
@@ -97,7 +97,7 @@ export function* enqueueFollowing(
   } catch (error) {
     if (error instanceof ParentMissingError) {
       const left = withoutGone(job, error.missing)
-      return yield* enqueueFollowing(session, { job: left.job, options }, reason ?? left.reason)
+      return yield* enqueueWhenDone(session, { job: left.job, options }, reason ?? left.reason)
     }
     if (!isDuplicateError(error)) throw error
     return []

@@ -107,7 +107,7 @@ function* fireTicks(session: Session, firing: Firing): Verb<Fired> {
   const ticks = lastOfCancelled(firing.overlap, yield* unfiredTicks(session, firing))
   const fired = canFireTogether(firing, ticks)
     ? yield* fireTogether(session, ticks, { open, firing, now })
-    : yield* fireInTurn(session, ticks, { open: yield* stillOpen(session, firing, open), firing, now })
+    : yield* fireOneByOne(session, ticks, { open: yield* stillOpen(session, firing, open), firing, now })
   yield* putTicks(session, firing.id, fired.ticks)
   const { pausedAt, nextAt } = firing
   const last = latestOf(lastAt, fired.ticks)
@@ -168,7 +168,7 @@ function* fireTogether(session: Session, ticks: readonly PlannedTick[], situatio
   }
 }
 
-function* fireInTurn(session: Session, planned: readonly PlannedTick[], situation: Situation): Verb<FiredTicks> {
+function* fireOneByOne(session: Session, planned: readonly PlannedTick[], situation: Situation): Verb<FiredTicks> {
   const ticks: TickRow[] = []
   let { open } = situation
   for (const each of planned) {

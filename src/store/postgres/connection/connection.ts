@@ -158,7 +158,7 @@ export class Connection implements SqlExecutor {
     try {
       return await run()
     } catch (error) {
-      // `#again` retries a transient error, so it stays untranslated.
+      // `#again` retries a transient error, so it is thrown unchanged.
       throw isTransient(error) ? error : lostReply(error, this.#parts.name, this.#parts.keepsSession())
     }
   }

@@ -18,9 +18,9 @@ const { Client } = require(name)
 ${WATCH_LOOP}let client, timer, stopped = false, failing = false, beating = false, connects = 0, waitMs = 0
 const post = (message) => parentPort.postMessage(message)
 const within = (promise, ms) => {
-  let late
-  const limit = new Promise((_, reject) => { late = setTimeout(() => reject(new Error('no answer')), ms) })
-  return Promise.race([promise, limit]).finally(() => clearTimeout(late))
+  let timer
+  const limit = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error('no answer')), ms) })
+  return Promise.race([promise, limit]).finally(() => clearTimeout(timer))
 }
 const cut = (old) => {
   if (client === old) client = undefined

@@ -32,7 +32,7 @@ export interface DaysWalk {
   isDenied?: boolean
 }
 
-export interface DaysKept {
+export interface DaysMaintained {
   /** Jobs that were dropped with their days, or deleted row by row. */
   readonly forgotten: number
   /** Another process held a lock, or there is more to read. */
@@ -53,12 +53,12 @@ export interface DaysKept {
  * that day afterwards has a higher number; a command that makes a job of that day unfinished again inserts it into
  * `revived`. So the drop knows all jobs that must stay without another scan.
  */
-export async function keepDays(
+export async function maintainDays(
   connection: Connection,
   queries: DayQueries,
   now: number,
   walk: DaysWalk,
-): Promise<DaysKept> {
+): Promise<DaysMaintained> {
   const days = new Days(connection, queries)
   try {
     if (walk.days.length === 0) await days.begin(walk, Math.floor(now / DAY_MS))
@@ -146,7 +146,7 @@ class Days {
     walk.mayDrop = walk.isDenied !== true && (await readOwner(this.#connection, this.#queries)).may
     // Each in its own transaction, so that none holds a lock while it waits for the next one's.
     for (const { of, day } of walk.mayDrop ? missingOf(parts, today) : [])
-      await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
+      await this.#underExclusiveLock((tx) => makeDay(tx, this.#queries, of, day))
     walk.days = pastDays(parts, today)
     await this.#connection.query(this.#queries.sweepRevived(walk.days[0] ?? today), [])
   }
@@ -173,11 +173,11 @@ class Days {
   /** A day that could not be dropped because of a lock stays in the list, and is retried at the next sweep. */
   async #seen(walk: DaysWalk, scan: DayScan, now: number): Promise<void> {
     if (scan.mayBeDropped && scan.lastNumber === undefined) {
-      const lastNumber = await this.#alone((tx) => awaitEnqueues(tx, this.#queries))
+      const lastNumber = await this.#underExclusiveLock((tx) => awaitEnqueues(tx, this.#queries))
       if (lastNumber !== undefined) walk.scan = new DayScan(scan.day, now, lastNumber)
       return
     }
-    const forgotten = scan.mayBeDropped ? await this.#alone((tx) => dropDay(tx, this.#queries, scan)) : 0
+    const forgotten = scan.mayBeDropped ? await this.#underExclusiveLock((tx) => dropDay(tx, this.#queries, scan)) : 0
     if (forgotten === undefined) return
     this.forgotten += forgotten
     walk.days = walk.days.slice(1)
@@ -185,7 +185,7 @@ class Days {
   }
 
   /** Undefined when another process holds a lock. */
-  async #alone<T>(work: (tx: SqlExecutor) => Promise<T>): Promise<T | undefined> {
+  async #underExclusiveLock<T>(work: (tx: SqlExecutor) => Promise<T>): Promise<T | undefined> {
     try {
       return await this.#connection.transaction(this.#queries, async (tx) => {
         const [row] = await tx.query<{ alone: boolean }>(this.#queries.tryAlone, [])

@@ -7,10 +7,10 @@ import { RANGE_PAGES } from '../migrations/0001-times.js'
 import { DAY_MS } from '../queries/numbers.js'
 
 /** Ranges of pages added per transaction: about 30 ms. */
-const RUNS_MAX = 64
+const RANGES_MAX = 64
 const EVERY_MS = 5_000
 
-/** How far the pages of each partition are in the index on times, and when the next check is due. */
+/** Up to which page each partition is in the index on times, and when the next check is due. */
 export interface SummaryWalk {
   at: number
   readonly next: Map<string, number>
@@ -36,12 +36,12 @@ export async function addSummaries(
   try {
     const added = await connection.transaction(queries, async (tx) => {
       const [row] = await tx.query<{ alone: boolean }>(queries.tryAlone, [])
-      return row?.alone === true ? tx.query<AddedRun>(queries.addSummaries, [ranges, String(RUNS_MAX)]) : []
+      return row?.alone === true ? tx.query<AddedRun>(queries.addSummaries, [ranges, String(RANGES_MAX)]) : []
     })
     for (const { name, block } of added)
       walk.next.set(name, Math.max(walk.next.get(name) ?? 0, Number(block) + RANGE_PAGES))
-    if (added.length === RUNS_MAX) walk.at = now
-    return added.length === RUNS_MAX
+    if (added.length === RANGES_MAX) walk.at = now
+    return added.length === RANGES_MAX
   } catch (error) {
     // Autovacuum has locked the table, and adds them.
     if (RETRY_LATER_CODES.has(sqlStateOf(error) ?? '')) return false

@@ -138,8 +138,8 @@ end'`,
   `create table ${schema}.history_rest partition of ${schema}.history default`,
   // findJobs: failed and cancelled jobs
   `create index history_not_done on ${schema}.history (state, ref) where state <> 'done'`,
-  // pruneJobs: jobs kept for less than a day. Others are dropped with their day, so their settlements maintain no
-  // index.
+  // pruneJobs: jobs kept for less than a day. Others are dropped with their day, so settling
+  // them does not write to this index.
   `create index history_keep on ${schema}.history (keep_until) where keep_until - settled_at < ${DAY_MS}`,
   // pruneJobs: rows of the default partition are never dropped with a day
   `create index history_rest_keep on ${schema}.history_rest (keep_until) where keep_until is not null`,

@@ -132,7 +132,7 @@ function scanQueries(s: string, text: string) {
       ${forgetting(s, 'over')}
       select (select count(*)::integer from slice) as rows, (select max(ref)::text from slice) as last,
              (select count(*)::integer from gone) as forgotten`,
-    /** Waits for uncommitted inserts; a job that is enqueued later gets a number after the last one. */
+    /** Waits for uncommitted inserts; a job that is enqueued later gets a higher number than `lastNumber`. */
     lockJobs: `lock table only ${s}.jobs in share mode`,
     lastNumber: `select coalesce(pg_sequence_last_value('${text}.job_number'::regclass), 0)::text as number`,
     /** Rows of days that were dropped. */

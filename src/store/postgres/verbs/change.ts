@@ -33,7 +33,7 @@ export class Commands {
     return this.#parts.withReceipts.withKnownOutcome({
       ids: [change.id],
       write: async (isAgain) =>
-        (mayShare(change) && !isAgain ? await this.#batcher.add(change) : undefined) ?? this.#alone(change),
+        (mayShare(change) && !isAgain ? await this.#batcher.add(change) : undefined) ?? this.#inOwnTransaction(change),
       read: (answer, index) => (JSON.parse(answer as string) as (Changed | null)[])[index] ?? undefined,
     })
   }
@@ -41,7 +41,7 @@ export class Commands {
   async #some(changes: readonly GuardedChange[]): Promise<readonly (Changed | undefined)[]> {
     const [only] = changes
     try {
-      if (only !== undefined && changes.length === 1) return [await this.#alone(only, 0)]
+      if (only !== undefined && changes.length === 1) return [await this.#inOwnTransaction(only, 0)]
       return await this.#parts.withReceipts.transactWithReceipt(
         (session) => changeTogether(session, changes),
         (done) => done,
@@ -54,7 +54,7 @@ export class Commands {
     }
   }
 
-  async #alone(command: GuardedChange, patienceMs = LOCK_PATIENCE_MS): Promise<Changed> {
+  async #inOwnTransaction(command: GuardedChange, patienceMs = LOCK_PATIENCE_MS): Promise<Changed> {
     const { lanes, plain, withReceipts } = this.#parts
     const queue = command.edit?.queue
     const job = queue === undefined ? undefined : await plain((session) => readById(session, command.id))

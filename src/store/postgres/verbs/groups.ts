@@ -3,7 +3,7 @@ import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
 import type { GroupRow, GroupSeal, GroupStore } from '../../groups.js'
 import type { CancelledByParent } from '../../links.js'
 import type { NewJob, Promoted } from '../../store.js'
-import { enqueueFollowing, readGroup, sealGroup } from '../../verbs/groups.js'
+import { enqueueWhenDone, readGroup, sealGroup } from '../../verbs/groups.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import type { VerbRunner } from '../../verbs/verb.js'
 import type { Session, VerbParts } from '../connection/session.js'
@@ -98,7 +98,7 @@ async function completeGroup(session: JobSession, group: string): Promise<readon
   const [row] = await session.query<{ written: string | null }>(session.queries.lockGroup, group)
   if (row === undefined || (await session.query(session.queries.isComplete, group)).length === 0) return undefined
   const cancelled =
-    typeof row.written === 'string' ? await awaitVerb(enqueueFollowing(session, readWhenDone(row.written))) : []
+    typeof row.written === 'string' ? await awaitVerb(enqueueWhenDone(session, readWhenDone(row.written))) : []
   await session.query(session.queries.completeGroup, group, session.nowText)
   return cancelled
 }

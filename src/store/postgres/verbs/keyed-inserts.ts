@@ -42,7 +42,7 @@ export class KeyedInserts {
       ids: [job.id],
       write: async (isAgain) => {
         const answer = isAgain ? null : await this.#share(call)
-        return [answer === null || answer === 'locked' ? await this.#alone(call, LOCK_PATIENCE_MS) : answer]
+        return [answer === null || answer === 'locked' ? await this.#inOwnTransaction(call, LOCK_PATIENCE_MS) : answer]
       },
       read: (answer, index) => {
         const shared = (JSON.parse(answer as string) as SharedAnswer[])[index] ?? null
@@ -60,7 +60,7 @@ export class KeyedInserts {
   async #together(calls: readonly InsertCall[]): Promise<readonly SharedAnswer[]> {
     const [only] = calls
     try {
-      if (only !== undefined && calls.length === 1) return [await this.#alone(only, 0)]
+      if (only !== undefined && calls.length === 1) return [await this.#inOwnTransaction(only, 0)]
       const { lanes, withReceipts } = this.#parts
       const write = (session: Session): Promise<SharedAnswer[]> => insertTogether(session, calls)
       return await lanes.ensureLanes(
@@ -74,7 +74,7 @@ export class KeyedInserts {
     }
   }
 
-  #alone({ job, options }: InsertCall, patienceMs: number): Promise<Inserted> {
+  #inOwnTransaction({ job, options }: InsertCall, patienceMs: number): Promise<Inserted> {
     const { lanes, withReceipts } = this.#parts
     const write = async (session: Session): Promise<Inserted> => {
       const [inserted] = await insertJobs(session, [job], options)

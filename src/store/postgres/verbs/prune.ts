@@ -1,6 +1,6 @@
 import type { World } from '../../../world/world.js'
 import type { Pruned, PruneStore, Swept } from '../../prune.js'
-import { keepDays } from '../days/days.js'
+import { maintainDays } from '../days/days.js'
 import type { DaysWalk } from '../days/days.js'
 import { numberOrNull } from '../../columns.js'
 import { sweepGroups } from './groups.js'
@@ -130,7 +130,7 @@ async function sweepDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk
   if (now < walk.daysAt) return { swept: 0, more: false }
   // Set first: a failure would repeat, and one report an hour is enough.
   walk.daysAt = now + DAYS_EVERY_MS
-  const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
+  const { forgotten, again } = await maintainDays(opened.connection('work'), opened.days, now, walk.days)
   if (again) walk.daysAt = now
   return { swept: forgotten, more: again }
 }

@@ -66,7 +66,7 @@ export function sqliteCode(error: unknown): number | undefined {
 }
 
 /** An error of the whole file, not of one statement. */
-export function isOfTheFile(error: unknown): boolean {
+export function isFileError(error: unknown): boolean {
   const code = sqliteCode(error)
   return code !== undefined && Object.values<number>(SQLITE).includes(code)
 }

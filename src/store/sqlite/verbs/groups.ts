@@ -3,9 +3,9 @@ import { unfinishedOf } from '../../group-moves.js'
 import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
 import type { FailedGroups } from '../../groups.js'
 import type { CancelledByParent } from '../../links.js'
-import { enqueueFollowing } from '../../verbs/groups.js'
+import { enqueueWhenDone } from '../../verbs/groups.js'
 import { runVerb } from '../../verbs/verb.js'
-import { isOfTheFile } from '../connection/driver.js'
+import { isFileError } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
 import type { JobSession } from './job-session.js'
 
@@ -66,7 +66,7 @@ export function completeGroups(at: JobSession, limit: number): Completed {
   const failedGroups: { group: string; error: unknown }[] = []
   for (const { grp, when_done } of rows) {
     const done = apart(session, () => {
-      const ended = when_done === null ? [] : runVerb(enqueueFollowing(at, readWhenDone(when_done)))
+      const ended = when_done === null ? [] : runVerb(enqueueWhenDone(at, readWhenDone(when_done)))
       session.statement(session.queries.completeGroup).run(at.givenNow, grp)
       return ended
     })
@@ -84,7 +84,7 @@ function apart<T>(session: Session, work: () => T): { readonly value: T } | { re
     session.statement(session.queries.release).run()
     return { value }
   } catch (error) {
-    if (isOfTheFile(error)) throw error
+    if (isFileError(error)) throw error
     undo(session, error)
     return { error }
   }

@@ -163,12 +163,12 @@ function endedAlike(before: SettledJob, job: SettledJob): boolean {
     before.fence === job.fence &&
     before.startedAt === job.startedAt &&
     before.keepMs === job.keepMs &&
-    isSilent(before) &&
-    isSilent(job)
+    needsNoOwnRow(before) &&
+    needsNoOwnRow(job)
   )
 }
 
-function isSilent(job: SettledJob): boolean {
+function needsNoOwnRow(job: SettledJob): boolean {
   return job.result === null && job.keepMs !== 0 && isPlainEnd(job)
 }
 

@@ -79,6 +79,7 @@ const done = (job: ClaimedJob): SettledJob => ({
   delayMs: null,
   attempt: 1,
   startedAt: 1,
+  hasBegun: true,
   worker: 'w',
   result: null,
   error: null,

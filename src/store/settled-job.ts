@@ -42,6 +42,8 @@ export function settleJob<Run>(
     crashes: settlement.crashes,
     streak: settlement.streak,
     startedAt: ended.startedAt,
+    // A job that is given back without an attempt was held in advance, unless it was in flight at a crash.
+    hasBegun: ended.running !== undefined || settlement.to !== 'ready' || settlement.streak > 0,
     worker: ended.worker,
     result: settlement.result,
     error: settlement.error === null ? null : JSON.stringify(settlement.error),

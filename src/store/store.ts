@@ -336,6 +336,8 @@ export interface SettledJob extends Claim {
   readonly crashes: number
   readonly streak: number
   readonly startedAt: number | null
+  /** Its handler was called, or may have been: it can no longer expire before it begins. */
+  readonly hasBegun: boolean
   readonly worker: string
   readonly result: Encoded | null
   readonly error: string | null

@@ -120,6 +120,7 @@ export class ContractFixture {
       crashes: job.crashes,
       streak: 0,
       startedAt: this.clock.now,
+      hasBegun: change.to !== 'ready' || (change.streak ?? 0) > 0,
       worker: 'w',
       result: null,
       error: null,

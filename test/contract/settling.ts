@@ -129,6 +129,20 @@ export const settlingCases: readonly ContractCase[] = [
     assert.equal((await b.claim(worker)).jobs[0]?.id, first)
   }),
 
+  contract('a job that has begun no longer expires when it is given back, and a held one does', async (b) => {
+    const worker = await b.worker()
+    const ids = [await b.one({ expires: { inMs: 1_000 } }), await b.one({ expires: { inMs: 1_000 } })]
+    const [begun, held] = (await b.claim(worker)).jobs as [ClaimedJob, ClaimedJob]
+    b.clock.now += 2_000
+    await b.settle(begun, { to: 'ready', attempt: 0, hasBegun: true })
+    await b.settle(held, { to: 'ready', attempt: 0, hasBegun: false })
+    const { expired } = await b.store.jobs.promoteJobs(10)
+    assert.deepEqual(
+      expired.map(({ id }) => id),
+      [ids[1]],
+    )
+  }),
+
   contract('without a keep time the job is deleted when it ends', async (b) => {
     const worker = await b.worker()
     const id = await b.one({ key: 'k' })

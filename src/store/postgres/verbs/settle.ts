@@ -193,8 +193,7 @@ async function requeueJobs(session: Session, jobs: readonly SettledJob[]): Promi
     error: job.error,
     reason: clean(job.reason),
     log: job.log,
-    // It has begun, so it can no longer expire before it begins.
-    begun: job.to !== 'ready' || job.streak > 0,
+    begun: job.hasBegun,
   }))
   await session.query(session.queries.requeueJobs, session.given({ back }))
   const parked = jobs.filter((job) => job.to === 'parked').map((job) => job.ref)

@@ -186,7 +186,7 @@ function end(model: Model, job: ModelJob, keepMs: number, now: number): void {
 }
 
 function settlement(claimed: ClaimedJob, to: State, delayMs: number | null, keepMs: number): SettledJob {
-  const nothing = { startedAt: null, result: null, error: null, reason: null }
+  const nothing = { startedAt: null, hasBegun: true, result: null, error: null, reason: null }
   return { ...claimed, ...nothing, worker: 'w', to, delayMs, keepMs }
 }
 

@@ -82,22 +82,23 @@ function dropRequests(session: Session, refs: readonly number[], refused: readon
 /** Releases an unfinished job: ready now or later, or paused or parked. */
 function requeueJob(session: Session, job: SettledJob, now: number): boolean {
   const dueAt = job.delayMs === null ? null : now + job.delayMs
-  const { changes } = session.statement(session.queries.requeueJob).run(
-    job.to,
-    dueAt,
-    dueAt,
-    job.attempt,
-    job.retries,
-    job.crashes,
-    job.streak,
-    job.error,
-    job.reason,
-    job.log,
-    // It has started, so it can no longer expire before its start.
-    job.to !== 'ready' || job.streak > 0 ? 1 : 0,
-    job.ref,
-    job.fence,
-  )
+  const { changes } = session
+    .statement(session.queries.requeueJob)
+    .run(
+      job.to,
+      dueAt,
+      dueAt,
+      job.attempt,
+      job.retries,
+      job.crashes,
+      job.streak,
+      job.error,
+      job.reason,
+      job.log,
+      job.hasBegun ? 1 : 0,
+      job.ref,
+      job.fence,
+    )
   if (Number(changes) === 0) return false
   moved(session, job)
   if (job.to === 'parked') noteEnds(session, [job])

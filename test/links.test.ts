@@ -317,6 +317,18 @@ describe('a flow', () => {
     for await (const found of mill.find()) expect(found).toBeUndefined()
   })
 
+  test('with two nodes that are one job is refused when that closes a cycle, and writes nothing', async () => {
+    const { extract, load, jobs } = linkedJobs()
+    const mill = await open({ jobs })
+    const ring = mill.flow((f) => {
+      const a = f.add(extract, { n: 'a' }, { key: 'k' })
+      const b = f.add(load, { n: 'b' }, { after: [f.add(extract, { n: 'c' }, { key: 'k' })] })
+      a.after(b)
+    })
+    await expect(ring).rejects.toMatchObject({ code: 'E_CYCLE' })
+    for await (const found of mill.find()) expect(found).toBeUndefined()
+  })
+
   test('is refused with all its problems, and writes nothing', async () => {
     const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })

@@ -165,6 +165,18 @@ export function linksOf(
   })
 }
 
+/**
+ * Refuses a cycle that exists only after the bulk was written: two items of a flow can be one job, because the second
+ * holds the key or the unique slot of the first. A graph without a cycle can have one then.
+ */
+export function refuseCycleAmongNew(inserted: readonly Inserted[], links: readonly NewLinks[]): void {
+  const isNew = new Set(inserted.filter((one) => one.isNew).map((one) => one.id))
+  if (!inserted.some((one) => !one.isNew && isNew.has(one.id))) return
+  const byId = new Map(links.map((each) => [each.job.id, each]))
+  const path = findCycle([...byId.keys()], (id) => byId.get(id)?.open ?? [])
+  if (path !== undefined) throw new CycleError(path.map((id) => `${byId.get(id)?.job.name} ${id}`))
+}
+
 function followedBy(one: InsertResult | undefined): string[] {
   return one?.follows === undefined ? [] : [one.follows.id]
 }

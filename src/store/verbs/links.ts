@@ -10,6 +10,7 @@ import {
   movedLinksOf,
   nameOf,
   policyFor,
+  refuseCycleAmongNew,
   refuseMissing,
   refuseOwnKey,
 } from '../links.js'
@@ -97,6 +98,7 @@ export function* linkJobs<Found extends FoundParent, Job extends JobRow>(
   const ids = parentsToRecheck(jobs, inserted, found)
   const rows = ids.length === 0 ? [] : yield* awaited(steps.parentsById(ids))
   const links = linksOf(jobs, inserted, found, recheckedStates(ids, rows, inserted, found))
+  refuseCycleAmongNew(inserted, links)
   yield* awaited(steps.writeLinks(links, found))
   for (const { job, reason } of links) if (reason !== null) yield* awaited(steps.cancelNew(job, reason))
   for (const moved of movedLinksOf(jobs, inserted, found)) yield* awaited(steps.linkMoved(moved))

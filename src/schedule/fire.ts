@@ -84,5 +84,11 @@ export function firingOf(
   change: Pick<Firing, 'ticks' | 'nextAt' | 'pausedAt'> & Partial<Pick<Firing, 'overlap'>>,
 ): Firing {
   const { name, onDuplicate } = spec.job
-  return { id, revision, overlap: spec.overlap, onDuplicate, keepCancelledMs: keepCancelledMs(name), ...change }
+  const keepMs = keepCancelledMs(name)
+  // A parent may cancel the job of a tick long after it was written.
+  const ticks = change.ticks.map(({ job, ...tick }) => ({
+    ...tick,
+    job: job === null ? null : { ...job, keepCancelledMs: keepMs },
+  }))
+  return { id, revision, overlap: spec.overlap, onDuplicate, keepCancelledMs: keepMs, ...change, ticks }
 }

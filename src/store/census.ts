@@ -10,6 +10,13 @@ import type { UniqueWhile } from '../job/rules/unique.js'
 export interface Census {
   readonly jobs: readonly CensusJob[]
   readonly keys: readonly { readonly name: string; readonly key: string; readonly seq: number }[]
+  /** The unique slots, each with the id of the job that took it last and the end of its window. */
+  readonly slots: readonly {
+    readonly name: string
+    readonly key: string
+    readonly job: string
+    readonly until: number | null
+  }[]
   readonly workers: readonly { readonly worker: string; readonly beat: number }[]
   readonly leases: readonly {
     readonly fence: number

@@ -1,344 +1,13 @@
 import fc from 'fast-check'
-import { expect } from 'vitest'
-import type { Mill } from '../../src/index.js'
-import { Abort, Snooze, job } from '../../src/index.js'
-import type { Context } from '../../src/index.js'
-import { STATES } from '../../src/job/rules/states.js'
-import type { TestKit } from '../../src/testing/index.js'
-import { BACKOFF_MS, ReferenceModel, Refused, RETRY_LIMIT } from './reference-model.js'
-import type { Enqueue, ModelJob, Outcome, ParentPolicy } from './reference-model.js'
+import { GROUPS } from './pair.js'
+import type { Outcome } from './reference/attempts.js'
+import type { GroupVerb } from './reference/groups.js'
+import type { Enqueue, Leaving, ParentPolicy } from './reference/state.js'
+import type { Filter, Given, InsertStep, JobVerb, ScheduleSpec, Step } from './steps.js'
 
-/** One step of a program, as data: a failing program is printed and shrunk. Jobs are named by a number, modulo those that exist. */
-export type Step =
-  | { readonly step: 'enqueue'; readonly given: Given }
-  | { readonly step: 'child'; readonly given: Given }
-  | { readonly step: 'schedule'; readonly key: string; readonly inMs: number; readonly given: Given }
-  | { readonly step: 'unschedule'; readonly key: string }
-  | { readonly step: 'command'; readonly verb: Verb; readonly at: number }
-  | { readonly step: 'edit'; readonly at: number; readonly change: Parameters<ReferenceModel['edit']>[1] }
-  | {
-      readonly step: 'addParents'
-      readonly at: number
-      readonly parents: readonly number[]
-      readonly policy: ParentPolicy
-    }
-  | { readonly step: 'pauseQueue'; readonly queue: string; readonly forMs: number | null }
-  | { readonly step: 'resumeQueue'; readonly queue: string }
-  | { readonly step: 'seal'; readonly group: string; readonly follows: boolean }
-  | { readonly step: 'group'; readonly group: string; readonly verb: GroupVerb }
-  | { readonly step: 'run'; readonly queue: string; readonly meanwhile: readonly Step[]; readonly outcome: Outcome }
-  | { readonly step: 'advance'; readonly ms: number }
-
-type Given = Enqueue & { readonly name: string }
-type Verb = 'cancel' | 'pause' | 'resume' | 'retry' | 'delete'
-type GroupVerb = 'pause' | 'resume' | 'cancel' | 'retryFailed'
-
+/** Few names, keys and values of each kind, so that they meet often. */
 const QUEUES = ['default', 'mail']
-const GROUPS = ['g', 'h']
-const NAMES = ['one', 'two', 'unkept']
-const followerOf = (group: string): string => `after-${group}`
-
-/** A mill under test beside the model. */
-export class Pair {
-  readonly model: ReferenceModel
-  readonly #kit: TestKit
-  readonly #ids: string[] = []
-  /** The handlers that run now, innermost last: each does what its `run` step says. */
-  readonly #handlers: ((ctx: Context) => Promise<unknown>)[]
-  readonly #running: { readonly ctx: Context; readonly job: ModelJob }[] = []
-
-  constructor(kit: TestKit, handlers: ((ctx: Context) => Promise<unknown>)[]) {
-    this.#kit = kit
-    this.#handlers = handlers
-    this.model = new ReferenceModel(kit.now.getTime(), ['unkept'])
-  }
-
-  /** The jobs of every program. */
-  static jobs(handlers: ((ctx: Context) => Promise<unknown>)[]) {
-    const run = (_: unknown, ctx: Context): Promise<unknown> =>
-      (handlers.at(-1) as (ctx: Context) => Promise<unknown>)(ctx)
-    const retry = { limit: RETRY_LIMIT, backoff: { start: BACKOFF_MS, factor: 1 }, jitter: 0 }
-    return [...NAMES, ...GROUPS.map(followerOf)].map((name) =>
-      job(name, { run, retry, timeout: Infinity, ...(name === 'unkept' ? { keep: 'none' as const } : {}) }),
-    )
-  }
-
-  get #mill(): Mill {
-    return this.#kit.mill
-  }
-
-  async run(step: Step): Promise<void> {
-    await this.#step(step)
-    await this.#agree()
-  }
-
-  async #step(step: Step): Promise<void> {
-    const { model } = this
-    switch (step.step) {
-      case 'enqueue': {
-        const { name, ...given } = this.#resolve(step.given)
-        return this.#same(
-          () => model.enqueue(name, given),
-          () => this.#mill.enqueue(name, {}, this.#inMill(given)),
-        )
-      }
-      case 'child': {
-        const running = this.#running.at(-1)
-        if (running === undefined) return
-        const { name, ...given } = this.#resolve(step.given)
-        return this.#same(
-          () => model.enqueue(name, given, running.job),
-          () => running.ctx.enqueue(name, {}, this.#inMill(given)),
-        )
-      }
-      case 'schedule': {
-        const { key, inMs } = step
-        const { name, ...given } = this.#resolve(step.given)
-        return this.#same(
-          () => model.schedule(name, key, inMs, given),
-          () => this.#mill.schedule(name, {}, inMs, { ...this.#inMill(given), key }),
-        )
-      }
-      case 'unschedule':
-        return this.#same(
-          () => model.unschedule('one', step.key),
-          () => this.#mill.unschedule('one', step.key),
-        )
-      case 'command':
-        return this.#onJob(
-          step.at,
-          (each) => model[step.verb](each),
-          (id) => this.#mill[step.verb](id),
-        )
-      case 'edit':
-        return this.#onJob(
-          step.at,
-          (each) => model.edit(each, step.change),
-          (id) => {
-            const { inMs, ...rest } = step.change
-            return this.#mill.edit(id, { ...rest, ...(inMs === undefined ? {} : { in: inMs }) })
-          },
-        )
-      case 'addParents': {
-        const parents = this.#numbers(step.parents)
-        if (parents.length === 0) return
-        const after = parents.map((number) => this.#ids[number] as string)
-        return this.#onJob(
-          step.at,
-          (each) =>
-            model.addParents(
-              each,
-              parents.map((number) => model.jobs[number] as ModelJob),
-              step.policy,
-            ),
-          (id) => this.#mill.edit(id, { after, onParentFailure: step.policy }),
-        )
-      }
-      case 'pauseQueue': {
-        model.pauseQueue(step.queue, step.forMs)
-        const queue = this.#mill.queue(step.queue)
-        return step.forMs === null ? queue.pause() : queue.pauseUntil(step.forMs)
-      }
-      case 'resumeQueue':
-        model.resumeQueue(step.queue)
-        return this.#mill.queue(step.queue).resume()
-      case 'seal': {
-        const name = followerOf(step.group)
-        const follow = step.follows ? () => void model.enqueue(name, {}) : null
-        return this.#same(
-          () => model.seal(step.group, follow),
-          () => this.#mill.group(step.group, step.follows ? { whenDone: [name, {}] } : {}).seal(),
-        )
-      }
-      case 'group':
-        return this.#same(
-          () => this.#groupVerb(step.group, step.verb),
-          () => this.#mill.group(step.group)[step.verb](),
-        )
-      case 'run':
-        return this.#runNext(step)
-      case 'advance':
-        model.advance(step.ms)
-        return this.#kit.advance(step.ms)
-    }
-  }
-
-  /** A job begins, other steps happen while it runs, and it ends. */
-  async #runNext({ queue, meanwhile, outcome }: Extract<Step, { step: 'run' }>): Promise<void> {
-    this.model.settle()
-    const begun = this.model.begin(queue)
-    let ran: string | undefined
-    this.#handlers.push(async (ctx) => {
-      ran = ctx.id
-      if (begun === undefined) throw new Error('the model has nothing to run')
-      expect(ctx.id, 'the job that begins').toBe(this.#ids[begun.number])
-      this.#running.push({ ctx, job: begun })
-      await this.#agree()
-      for (const step of meanwhile) await this.run(step)
-      this.#running.pop()
-      this.model.end(begun, outcome)
-      if (outcome.kind === 'return') return undefined
-      if (outcome.kind === 'snooze') throw new Snooze(outcome.ms)
-      throw outcome.kind === 'abort' ? new Abort('planned') : new Error('planned')
-    })
-    const thrown = await this.#kit.consume(queue).then(
-      () => undefined,
-      (error: Error & { code?: string }) => error,
-    )
-    this.#handlers.pop()
-    if (thrown !== undefined && thrown.code !== 'E_QUEUE_EMPTY' && !/planned|snoozed/.test(thrown.message)) throw thrown
-    expect(ran === undefined, 'nothing to run').toBe(begun === undefined)
-  }
-
-  #groupVerb(group: string, verb: GroupVerb): number {
-    const members = this.model.jobs.filter((each) => each.group === group).toReversed()
-    let count = 0
-    for (const each of members) {
-      if (verb === 'retryFailed') count += each.state === 'failed' && this.#retried(each) ? 1 : 0
-      else if (verb === 'pause' && each.state === 'paused') continue
-      else count += this.model[verb](each) ? 1 : 0
-    }
-    return count
-  }
-
-  #retried(each: ModelJob): boolean {
-    try {
-      return this.model.retry(each)
-    } catch (error) {
-      if (error instanceof Refused) return false
-      throw error
-    }
-  }
-
-  /** Parents as numbers of jobs that exist. */
-  #resolve(given: Given): Given {
-    const { after, ...rest } = given
-    const numbers = this.#numbers(after ?? [])
-    return numbers.length === 0 ? rest : { ...rest, after: numbers }
-  }
-
-  #inMill({ inMs, expiresMs, unique, after, ...rest }: Enqueue): object {
-    return {
-      ...rest,
-      ...(inMs === undefined ? {} : { in: inMs }),
-      ...(expiresMs === undefined ? {} : { expires: expiresMs }),
-      ...(after === undefined ? {} : { after: after.map((number) => this.#ids[number]) }),
-      ...(unique === undefined ? {} : { unique: uniqueOf(unique) }),
-    }
-  }
-
-  /** Existing jobs, each once. */
-  #numbers(given: readonly number[]): number[] {
-    if (this.model.jobs.length === 0) return []
-    return [...new Set(given.map((number) => number % this.model.jobs.length))]
-  }
-
-  async #onJob<T>(at: number, inModel: (each: ModelJob) => T, inMill: (id: string) => Promise<T>): Promise<void> {
-    const number = this.#numbers([at])[0]
-    if (number === undefined) return
-    return this.#same(
-      () => inModel(this.model.jobs[number] as ModelJob),
-      () => inMill(this.#ids[number] as string),
-    )
-  }
-
-  /** Both do the same, or refuse by the same code. A new job's id is noted under its number. */
-  async #same(inModel: () => unknown, inMill: () => unknown): Promise<void> {
-    this.model.settle()
-    const expected = answerOf(inModel)
-    const got = await Promise.resolve(inMill()).then(
-      (value) => ({ value }),
-      (error: Error & { code?: string }) => {
-        if (error.code === undefined) throw error
-        return { refused: error.code }
-      },
-    )
-    if ('value' in expected && isHandle(expected.value) && 'value' in got) {
-      const { id, isNew } = got.value as { id: string; isNew: boolean }
-      expect(isNew, 'isNew').toBe(expected.value.isNew)
-      if (isNew) this.#ids[expected.value.number] = id
-      else expect(id, 'the job that is there already').toBe(this.#ids[expected.value.number])
-    } else expect(got).toEqual(expected)
-  }
-
-  /** Every record, group and queue is as the model says. */
-  async #agree(): Promise<void> {
-    this.model.settle()
-    await this.#kit.advance(0)
-    await this.#noteFollowers()
-    const got: unknown[] = []
-    for (const id of this.#ids) got.push(recordOf(await this.#mill.get(id), this.#ids))
-    expect(got).toEqual(this.model.jobs.map(expectedOf))
-    for (const group of GROUPS) {
-      const { total, ...progress } = await this.#mill.group(group).progress()
-      const counts = this.model.progress(group)
-      expect(Object.fromEntries(STATES.map((state) => [state, progress[state]])), `group ${group}`).toEqual(
-        Object.fromEntries(STATES.map((state) => [state, counts[state] ?? 0])),
-      )
-      expect(total).toBe(Object.values(counts).reduce((sum, count) => sum + count, 0))
-    }
-  }
-
-  /** Jobs that follow a group are enqueued by the engine itself. */
-  async #noteFollowers(): Promise<void> {
-    for (const each of this.model.jobs) {
-      if (this.#ids[each.number] !== undefined) continue
-      const known = new Set(this.#ids)
-      for await (const found of this.#mill.find({ job: each.name, order: 'oldest' }))
-        if (!known.has(found.id)) this.#ids[each.number] ??= found.id
-    }
-  }
-}
-
-function isHandle(value: unknown): value is { number: number; isNew: boolean } {
-  return typeof value === 'object' && value !== null && 'isNew' in value
-}
-
-function answerOf(verb: () => unknown): { value: unknown } | { refused: string } {
-  try {
-    return { value: verb() }
-  } catch (error) {
-    if (error instanceof Refused) return { refused: error.code }
-    throw error
-  }
-}
-
-function uniqueOf({ value, forMs, ...rest }: NonNullable<Enqueue['unique']>): object {
-  return { by: () => value, ...(forMs === undefined ? {} : { for: forMs }), ...rest }
-}
-
-interface Shown {
-  readonly state: string
-  readonly attempt: number
-  readonly dueAt?: number
-  readonly priority: number
-  readonly queue: string
-  readonly after: readonly number[]
-}
-
-function recordOf(record: Awaited<ReturnType<Mill['get']>>, ids: readonly string[]): Shown | 'gone' {
-  if (record === undefined) return 'gone'
-  const { state, attempt, dueAt, priority, queue, after } = record
-  return {
-    state,
-    attempt,
-    ...(isOver(state) ? {} : { dueAt: dueAt.getTime() }),
-    priority,
-    queue,
-    after: after.map((id) => ids.indexOf(id)),
-  }
-}
-
-function expectedOf(each: ModelJob): Shown | 'gone' {
-  if (each.state === 'gone') return 'gone'
-  const { state, attempt, dueAt, priority, queue, after } = each
-  return { state, attempt, ...(isOver(state) ? {} : { dueAt }), priority, queue, after }
-}
-
-const isOver = (state: string): boolean => state === 'done' || state === 'failed' || state === 'cancelled'
-
-// ── Random programs ──────────────────────────────────────────────────────────
-
+const name = fc.constantFrom('one', 'one', 'two', 'short', 'unkept')
 const key = fc.constantFrom('a', 'b')
 const at = fc.nat(40)
 const ms = fc.constantFrom(0, 0, 0, 1, 5_000, 3_600_000)
@@ -346,6 +15,7 @@ const queue = fc.constantFrom(...QUEUES)
 const group = fc.constantFrom(...GROUPS)
 const priority = fc.integer({ min: -2, max: 2 })
 const policy = fc.constantFrom<ParentPolicy>('wait', 'cancel', 'run')
+const onDuplicate = fc.constantFrom('return' as const, 'reject' as const, 'replace' as const)
 const unique = fc.record(
   {
     value: fc.constantFrom('u', 'v'),
@@ -356,65 +26,64 @@ const unique = fc.record(
   { requiredKeys: ['value'] },
 )
 
+const OPTIONS = ['queue', 'priority', 'inMs', 'expiresMs', 'key', 'onDuplicate', 'unique', 'group', 'after'] as const
+
 /** Options of an enqueue: mostly few at once, so that each is met in many programs. */
-const given: fc.Arbitrary<Given> = fc
+const options: fc.Arbitrary<Enqueue> = fc
   .tuple(
-    fc.constantFrom('one', 'one', 'two', 'unkept'),
-    fc.subarray(['queue', 'priority', 'inMs', 'expiresMs', 'key', 'onDuplicate', 'unique', 'group', 'after'] as const, {
-      maxLength: 4,
-    }),
+    fc.subarray([...OPTIONS], { maxLength: 4 }),
     fc.record({
       queue,
       priority,
       inMs: ms,
       expiresMs: fc.constantFrom(5_000, 7_200_000),
       key,
-      onDuplicate: fc.constantFrom('return' as const, 'reject' as const, 'replace' as const),
+      onDuplicate,
       unique,
       group,
       after: fc.array(at, { minLength: 1, maxLength: 3 }),
       onParentFailure: policy,
     }),
   )
-  .map(([name, names, all]) => {
+  .map(([names, all]) => {
     const chosen = new Set<string>(names)
     if (!chosen.has('key')) chosen.delete('onDuplicate')
     if (chosen.has('after')) chosen.add('onParentFailure')
-    return { name, ...Object.fromEntries(Object.entries(all).filter(([option]) => chosen.has(option))) } as Given
+    return Object.fromEntries(Object.entries(all).filter(([option]) => chosen.has(option))) as Enqueue
   })
+const given: fc.Arbitrary<Given> = fc.tuple(name, options).map(([job, rest]) => ({ ...rest, name: job }))
 
-const plain: fc.Arbitrary<Step>[] = [
-  fc.record({ step: fc.constant('enqueue' as const), given }),
-  fc.record({ step: fc.constant('enqueue' as const), given }),
-  fc
-    .record({ step: fc.constant('schedule' as const), key, inMs: ms, given })
-    .map((step) => ({ ...step, given: withoutKey(step.given) })),
-  fc.record({ step: fc.constant('unschedule' as const), key }),
-  fc.record({
-    step: fc.constant('command' as const),
-    verb: fc.constantFrom<Verb>('cancel', 'pause', 'resume', 'retry', 'delete'),
-    at,
-  }),
-  fc.record({
-    step: fc.constant('edit' as const),
-    at,
-    change: fc.record({ priority, queue, inMs: ms }, { requiredKeys: [] }),
-  }),
-  fc.record({
-    step: fc.constant('addParents' as const),
-    at,
-    parents: fc.array(at, { minLength: 1, maxLength: 2 }),
-    policy,
-  }),
-  fc.record({ step: fc.constant('pauseQueue' as const), queue, forMs: fc.constantFrom(null, 5_000, 3_600_000) }),
-  fc.record({ step: fc.constant('resumeQueue' as const), queue }),
-  fc.record({ step: fc.constant('seal' as const), group, follows: fc.boolean() }),
-  fc.record({
-    step: fc.constant('group' as const),
-    group,
-    verb: fc.constantFrom<GroupVerb>('pause', 'resume', 'cancel', 'retryFailed'),
-  }),
-  fc.record({ step: fc.constant('advance' as const), ms: fc.constantFrom(1, 4_999, 10_000, 3_600_000) }),
+/** Options that another part of the call decides. */
+const without = <G extends Enqueue>(all: G, ...names: readonly (keyof Enqueue)[]): G =>
+  Object.fromEntries(Object.entries(all).filter(([option]) => !names.includes(option as keyof Enqueue))) as G
+
+const enqueueStep = fc.record({ step: fc.constant('enqueue' as const), given })
+const scheduleStep = fc
+  .record({ step: fc.constant('schedule' as const), key, inMs: ms, given })
+  .map((step) => ({ ...step, given: without(step.given, 'key', 'onDuplicate', 'inMs') }))
+const manyStep = fc
+  .record({ step: fc.constant('many' as const), name, items: fc.array(options, { maxLength: 4 }), onDuplicate })
+  .map((step) => ({ ...step, items: step.items.map((item) => without(item, 'onDuplicate')) }))
+const flowStep = fc
+  .record({
+    step: fc.constant('flow' as const),
+    nodes: fc.array(fc.record({ given, afterNodes: fc.array(fc.nat(3), { maxLength: 2 }) }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    onDuplicate,
+  })
+  .map((step) => ({
+    ...step,
+    nodes: step.nodes.map((node) => ({ ...node, given: without(node.given, 'onDuplicate') })),
+  }))
+const sealStep = fc.record({ step: fc.constant('seal' as const), group, follows: fc.boolean() })
+const inserts: fc.WeightedArbitrary<InsertStep>[] = [
+  { weight: 10, arbitrary: enqueueStep },
+  { weight: 4, arbitrary: scheduleStep },
+  { weight: 2, arbitrary: manyStep },
+  { weight: 2, arbitrary: flowStep },
+  { weight: 2, arbitrary: sealStep },
 ]
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
@@ -424,21 +93,110 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(0, 5_000).map((delay) => ({ kind: 'snooze' as const, ms: delay })) },
 )
 
-function withoutKey({ key: _key, onDuplicate: _policy, inMs: _ms, ...rest }: Given): Given {
-  return rest
-}
+const HOUR = 3_600_000
+const scheduleSpec: fc.Arbitrary<Omit<ScheduleSpec, 'isCron'>> = fc.record({
+  given: given.map((all) => without(all, 'inMs')),
+  everyMs: fc.constantFrom(HOUR / 3, HOUR / 2),
+  fromMs: fc.constantFrom(null, null, HOUR),
+  untilMs: fc.constantFrom(null, null, 3 * HOUR),
+  missed: fc.constantFrom('skip' as const, 'once' as const, 'all' as const),
+  overlap: fc.constantFrom('allow' as const, 'skip' as const, 'wait' as const, 'cancel' as const),
+})
+/** One schedule by a cron text, and one by `every`, so that they have no tick at the same time: their order is not promised. */
+const id = fc.constantFrom('cron', 'every')
+const recurring = fc
+  .tuple(id, scheduleSpec)
+  .map(([of, spec]) => ({ step: 'recurring' as const, id: of, spec: { ...spec, isCron: of === 'cron' } }))
 
-const { step } = fc.letrec<{ step: Step; inner: Step }>((tie) => ({
-  inner: fc.oneof({ maxDepth: 2 }, ...plain, fc.record({ step: fc.constant('child' as const), given }), tie('step')),
-  step: fc.oneof({ maxDepth: 2, withCrossShrink: true }, ...plain.map((arbitrary) => ({ arbitrary, weight: 1 })), {
-    weight: 5,
-    arbitrary: fc.record({
-      step: fc.constant('run' as const),
-      queue,
-      meanwhile: fc.array(tie('inner'), { maxLength: 3 }),
-      outcome,
+/** At most two conditions, so that there are pages to turn. */
+const filter: fc.Arbitrary<Filter> = fc
+  .tuple(
+    fc.subarray(['states', 'queues', 'names', 'group', 'key'] as const, { maxLength: 2 }),
+    fc.record({
+      states: fc.subarray(
+        ['scheduled', 'ready', 'running', 'retrying', 'blocked', 'paused', 'done', 'failed', 'cancelled'] as const,
+        { minLength: 1 },
+      ),
+      queues: fc.subarray(QUEUES, { minLength: 1 }),
+      names: fc.subarray(['one', 'two'], { minLength: 1 }),
+      group,
+      key,
     }),
-  }),
-}))
+  )
+  .map(([names, all]) => Object.fromEntries(names.map((each) => [each, all[each]])))
 
-export const programs = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { maxLength, size: 'max' })
+type Plain = Step extends infer Each ? (Each extends Step ? Omit<Each, 'by'> : never) : never
+const weighted = <T extends Plain>(weight: number, name: T['step'], rest: object): fc.WeightedArbitrary<Plain> => ({
+  weight,
+  arbitrary: fc.record({ step: fc.constant(name), ...rest }) as unknown as fc.Arbitrary<Plain>,
+})
+
+const plain: fc.WeightedArbitrary<Plain>[] = [
+  ...(inserts as fc.WeightedArbitrary<Plain>[]),
+  weighted(3, 'transaction', {
+    steps: fc.array(fc.oneof(...inserts), { minLength: 1, maxLength: 3 }),
+    commits: fc.boolean(),
+  }),
+  weighted(3, 'child', { attempt: at, given }),
+  weighted(1, 'unschedule', { name, key }),
+  weighted(9, 'command', { verb: fc.constantFrom<JobVerb>('cancel', 'pause', 'resume', 'retry', 'delete'), at }),
+  weighted(3, 'edit', { at, change: fc.record({ priority, queue, inMs: ms }, { requiredKeys: [] }) }),
+  weighted(3, 'addParents', { at, parents: fc.array(at, { minLength: 1, maxLength: 2 }), policy }),
+  weighted(1, 'pauseQueue', { queue, forMs: fc.constantFrom(null, 5_000, HOUR) }),
+  weighted(1, 'resumeQueue', { queue }),
+  weighted(2, 'group', { group, verb: fc.constantFrom<GroupVerb>('pause', 'resume', 'cancel', 'retryFailed') }),
+  weighted(10, 'begin', { queue }),
+  weighted(8, 'finish', { attempt: at, outcome }),
+  weighted(8, 'run', { queue, outcome }),
+  weighted(1, 'settleIn', { attempt: at, commits: fc.boolean() }),
+  weighted(1, 'transact', { attempt: at, given, throws: fc.boolean() }),
+  weighted(1, 'loseClaim', { queue }),
+  weighted(3, 'kill', {
+    mill: fc.constantFrom(1, 2),
+    how: fc.constantFrom<Leaving>('killed', 'proven', 'frozen', 'stopped'),
+  }),
+  weighted(2, 'restart', { mill: fc.constantFrom(1, 2) }),
+  weighted(1, 'crashes', { mill: fc.constantFrom(1, 2), queue, times: fc.integer({ min: 1, max: 6 }) }),
+  { weight: 2, arbitrary: recurring },
+  weighted(1, 'loseLease', { mill: fc.constantFrom(1, 2), queue, outcome }),
+  weighted(2, 'recurs', { id, verb: fc.constantFrom('pause', 'resume', 'runNow', 'delete') }),
+  weighted(1, 'backfill', { id, backMs: fc.constantFrom(HOUR, 2 * HOUR) }),
+  weighted(6, 'advance', { ms: fc.constantFrom(1, 4_999, 10_000, 30_000, HOUR) }),
+  weighted(1, 'oversleep', { ms: fc.constantFrom(10_000, HOUR, 2.5 * HOUR) }),
+  weighted(1, 'prune', {}),
+  weighted(2, 'find', { filter, page: fc.integer({ min: 1, max: 4 }), order: fc.constantFrom('newest', 'oldest') }),
+]
+
+const step: fc.Arbitrary<Step> = fc
+  .tuple(fc.nat(2), fc.oneof({ withCrossShrink: true }, ...plain))
+  .map(([by, rest]) => ({ by, ...rest }) as Step)
+
+/** Every program has these; of the other kinds it has some, so that those meet more often. */
+const ALWAYS = ['enqueue', 'begin', 'finish', 'run', 'advance', 'command'] as const
+const SOMETIMES = [
+  ...(['schedule', 'many', 'flow', 'seal', 'transaction', 'child', 'unschedule', 'edit', 'addParents'] as const),
+  ...([
+    'pauseQueue',
+    'resumeQueue',
+    'group',
+    'settleIn',
+    'transact',
+    'loseClaim',
+    'kill',
+    'restart',
+    'crashes',
+  ] as const),
+  ...(['loseLease', 'recurring', 'recurs', 'backfill', 'oversleep', 'prune', 'find'] as const),
+] satisfies readonly Step['step'][]
+
+/** About a quarter of all steps is of a kind that the program does not have. */
+const KEPT = 0.75
+
+/** Programs of this many steps on average: a failing one is shrunk to a few. */
+export const programs = (length: number): fc.Arbitrary<Step[]> =>
+  fc
+    .tuple(fc.subarray(SOMETIMES), fc.array(step, { maxLength: Math.round((2 * length) / KEPT), size: 'max' }))
+    .map(([some, steps]) => {
+      const kinds = new Set<string>([...ALWAYS, ...some])
+      return steps.filter((each) => kinds.has(each.step))
+    })

@@ -41,6 +41,7 @@ export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus
   return {
     jobs,
     keys: [],
+    slots: [],
     workers,
     leases: [LEASE],
     requests: [],

@@ -34,6 +34,7 @@ export const censusQueries = {
         `(${jobRow}) as j`,
       )},
       'keys', ${all(`'name', name, 'key', key, 'seq', ref`, `${s}.keys`)},
+      'slots', ${all(`'name', name, 'key', key, 'job', id, 'until', until`, `${s}.uniques`)},
       'workers', ${all(`'worker', worker, 'beat', beat`, `${s}.workers`)},
       'leases', ${all(
         `'fence', fence, 'worker', worker, 'quarantined', quarantined,

@@ -17,6 +17,7 @@ const census = (more: string): string => `
      left join millrace_live l on l.seq = j.seq
      left join millrace_history h on h.seq = j.seq),
     'keys', (select json_group_array(json_object('name', name, 'key', key, 'seq', seq)) from millrace_keys),
+    'slots', (select json_group_array(json_object('name', name, 'key', key, 'job', id, 'until', until)) from millrace_uniques),
     'workers', (select json_group_array(json_object('worker', worker, 'beat', beat)) from millrace_workers),
     'leases', (select json_group_array(json_object('fence', fence, 'worker', worker, 'quarantined', quarantined, 'jobs', json(jobs)))
      from millrace_leases),

@@ -1,0 +1,54 @@
+import type { Step } from './steps.js'
+
+/** Programs that once differed from the model, by the fault of a store or of a mill that they found, as short as they can be. */
+export const CASES: { readonly [found: string]: readonly Step[] } = {
+  'a running job that a stop gives back was cancelled as expired before it began': [
+    { by: 2, step: 'enqueue', given: { name: 'one', expiresMs: 5_000 } },
+    { by: 2, step: 'begin', queue: 'default' },
+    { by: 0, step: 'advance', ms: 10_000 },
+    { by: 0, step: 'kill', mill: 2, how: 'stopped' },
+    { by: 0, step: 'advance', ms: 10_000 },
+  ],
+  'two nodes of a flow with one key made a job that waited for itself': [
+    {
+      by: 0,
+      step: 'flow',
+      nodes: [
+        { given: { name: 'one', key: 'a' }, afterNodes: [1] },
+        { given: { name: 'one', key: 'a' }, afterNodes: [] },
+      ],
+      onDuplicate: 'return',
+    },
+  ],
+  'two nodes of a flow with one key made two jobs that waited for each other': [
+    {
+      by: 0,
+      step: 'flow',
+      nodes: [
+        { given: { name: 'one', key: 'a' }, afterNodes: [1] },
+        { given: { name: 'two' }, afterNodes: [2] },
+        { given: { name: 'one', key: 'a' }, afterNodes: [] },
+      ],
+      onDuplicate: 'return',
+    },
+  ],
+  'the job of a tick that its parent cancelled was kept for ever': [
+    { by: 0, step: 'enqueue', given: { name: 'one' } },
+    { by: 0, step: 'command', verb: 'cancel', at: 0 },
+    {
+      by: 0,
+      step: 'recurring',
+      id: 'every',
+      spec: {
+        given: { name: 'one', after: [0], onParentFailure: 'cancel' },
+        everyMs: 1_200_000,
+        isCron: false,
+        fromMs: null,
+        untilMs: null,
+        missed: 'once',
+        overlap: 'allow',
+      },
+    },
+    { by: 0, step: 'advance', ms: 3_600_000 },
+  ],
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import type { Census, CensusJob } from '../../src/store/census.js'
+import { membersOf } from './reference/groups.js'
+import { isFinal, isUnfinished, jobOf } from './reference/state.js'
+import type { Model, ModelJob } from './reference/state.js'
+
+/** The ids of the model's jobs, by their numbers. Jobs that the engine enqueues by itself get theirs when they are seen. */
+export class KnownIds {
+  readonly #ids: (string | undefined)[]
+  readonly #numbers: Map<string, number>
+
+  constructor(ids: readonly (string | undefined)[] = []) {
+    this.#ids = [...ids]
+    this.#numbers = new Map(ids.flatMap((id, number) => (id === undefined ? [] : [[id, number]])))
+  }
+
+  copy(): KnownIds {
+    return new KnownIds(this.#ids)
+  }
+
+  set(number: number, id: string): void {
+    this.#ids[number] = id
+    this.#numbers.set(id, number)
+  }
+
+  id(number: number): string | undefined {
+    return this.#ids[number]
+  }
+
+  number(id: string): number | undefined {
+    return this.#numbers.get(id)
+  }
+
+  /** Ticks, and jobs that follow a group: they are in the order in which the model has them. */
+  note(model: Model, census: Census): void {
+    for (const found of census.jobs.toSorted((one, other) => one.seq - other.seq)) {
+      if (this.#numbers.has(found.id)) continue
+      const made = model.jobs.find(
+        (job) =>
+          this.#ids[job.number] === undefined &&
+          job.state !== 'gone' &&
+          job.name === found.name &&
+          tickOf(job) === found.tick,
+      )
+      if (made !== undefined) this.set(made.number, found.id)
+    }
+  }
+}
+
+/** The whole store is as the model says. */
+export function compare(model: Model, census: Census, ids: KnownIds): void {
+  ids.note(model, census)
+  const [stored, expected] = [storedOf(census, ids, model.now), expectedOf(model, ids)]
+  // Texts are compared faster than objects, and almost all are equal.
+  if (JSON.stringify(stored) !== JSON.stringify(expected)) assert.deepEqual(stored, expected)
+}
+
+type Numbered = number | '?'
+
+function storedOf(census: Census, ids: KnownIds, now: number): object {
+  const bySeq = new Map(census.jobs.map(({ seq, id }) => [seq, ids.number(id) ?? '?']))
+  const named = (id: string | null): Numbered | null => (id === null ? null : (ids.number(id) ?? '?'))
+  // The row of a pause that is over may stay.
+  const isOn = ({ until }: { readonly until: number | null }): boolean => until === null || until > now
+  // The end of a job writes nothing into its slot; upkeep deletes a slot that says nothing any more.
+  const unfinished = new Set(census.jobs.flatMap(({ id, state }) => (state === null || isFinal(state) ? [] : [id])))
+  const isTaken = ({ job, until }: Census['slots'][number]): boolean =>
+    unfinished.has(job) || (until !== null && until > now)
+  return {
+    jobs: sorted(census.jobs.map((job) => storedJob(job, ids))),
+    keys: sorted(census.keys.map(({ name, key, seq }) => [name, key, bySeq.get(seq)])),
+    slots: sorted(census.slots.filter(isTaken).map(({ name, job, until }) => [name, named(job), until])),
+    claimed: sorted(census.leases.flatMap(({ jobs }) => jobs.map((seq) => bySeq.get(seq)))),
+    requests: sorted(census.requests.map(({ seq, kind }) => [bySeq.get(seq), kind])),
+    pauses: sorted(census.pauses.filter(isOn).map(({ queue, until }) => [queue, until])),
+    ticks: sorted(census.ticks.map(({ schedule, at, byHand, job }) => [schedule, at, byHand === 1, named(job)])),
+    schedules: sorted(census.schedules.map(({ id, nextAt }) => [id, nextAt])),
+    groups: sorted(
+      census.groups.map(({ group, unfinished, sealedAt, completedAt }) => [group, unfinished, sealedAt, completedAt]),
+    ),
+    counts: sorted(census.counts.map(({ group, queue, state, members }) => [group, queue, state, members])),
+    links: sorted(census.links.map(({ parent, child, policy }) => [named(parent), bySeq.get(child), policy])),
+    todos: census.todos.length,
+    strays: census.strays,
+  }
+}
+
+function storedJob(job: CensusJob, ids: KnownIds): object {
+  const { name, queue, key, group, state, attempt, crashes, keepUntil, tableCount, tick, dueAt, retries, streak } = job
+  const after = job.after.map((id) => ids.number(id) ?? '?')
+  const number = ids.number(job.id) ?? '?'
+  const all = { number, name, queue, key, group, state, attempt, crashes, after, tick, tableCount }
+  return state !== null && isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, retries, streak }
+}
+
+function expectedOf(model: Model, ids: KnownIds): object {
+  const there = model.jobs.filter(({ state }) => state !== 'gone')
+  const unfinished = there.filter(isUnfinished)
+  const seen = (number: number): Numbered => (ids.id(number) === undefined ? '?' : number)
+  const running = unfinished.filter(({ state }) => state === 'running')
+  return {
+    jobs: sorted(there.map((job) => expectedJob(job, seen))),
+    keys: sorted(unfinished.flatMap(({ name, key, number }) => (key === null ? [] : [[name, key, number]]))),
+    slots: sorted(
+      [...model.slots].flatMap(([name, { holder, until }]) =>
+        isUnfinished(jobOf(model, holder)) || (until !== null && until > model.now)
+          ? [[name.split('\n')[0], seen(holder), until]]
+          : [],
+      ),
+    ),
+    claimed: sorted(running.map(({ number }) => number)),
+    requests: sorted(running.flatMap(({ number, request }) => (request === null ? [] : [[number, request]]))),
+    pauses: sorted([...model.paused]),
+    ticks: sorted(
+      [...model.schedules].flatMap(([id, { ledger }]) =>
+        ledger.map(({ at, byHand, job }) => [id, at, byHand, job === null ? null : seen(job)]),
+      ),
+    ),
+    schedules: sorted([...model.schedules].map(([id, { nextAt }]) => [id, nextAt])),
+    ...expectedGroups(model),
+    links: sorted(
+      unfinished.flatMap((job) => [...job.waitsFor].map(([parent, policy]) => [seen(parent), job.number, policy])),
+    ),
+    todos: 0,
+    strays: 0,
+  }
+}
+
+function expectedJob(job: ModelJob, seen: (number: number) => Numbered): object {
+  const { number, name, queue, key, group, state, attempt, retries, crashes, keepUntil, dueAt, streak } = job
+  const after = job.after.map(seen)
+  const all = { number, name, queue, key, group, state, attempt, crashes, after, tick: tickOf(job), tableCount: 1 }
+  return isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, retries, streak }
+}
+
+/** The counters do not tell running members from ready ones. */
+function expectedGroups(model: Model): object {
+  const counts = new Map<string, [string, string, string, number]>()
+  for (const group of model.groups.keys())
+    for (const { queue, state, members } of membersOf(model, group)) {
+      const counted = state === 'running' ? 'ready' : state
+      const name = `${group} ${queue} ${counted}`
+      counts.set(name, [group, queue, counted, members + (counts.get(name)?.[3] ?? 0)])
+    }
+  const isOpen = (group: string): number => model.jobs.filter((job) => job.group === group && isUnfinished(job)).length
+  return {
+    groups: sorted([...model.groups].map(([id, group]) => [id, isOpen(id), group.sealedAt, group.completedAt])),
+    counts: sorted([...counts.values()]),
+  }
+}
+
+function tickOf({ tick }: ModelJob): string | null {
+  return tick === null ? null : `${tick.schedule} ${tick.at}`
+}
+
+/** In an order that does not depend on the store. */
+function sorted<T>(list: readonly T[]): T[] {
+  return list
+    .map((value) => ({ value, text: JSON.stringify(value) }))
+    .toSorted((one, other) => (one.text < other.text ? -1 : 1))
+    .map(({ value }) => value)
+}

@@ -1,0 +1,97 @@
+import { freeSlot, retake } from './conflicts.js'
+import { endJob, resumedState } from './ends.js'
+import { link, refuseCycle, refuseOwnKey } from './links.js'
+import { isTimed, isUnfinished, isWaiting, Refused } from './state.js'
+import type { Model, ModelJob, ParentPolicy } from './state.js'
+
+/** How long the handler of a cancelled job has to return. */
+const GRACE_MS = 30_000
+
+export function cancel(model: Model, job: ModelJob): boolean {
+  if (job.state === 'running') {
+    job.request = 'cancel'
+    for (const attempt of model.attempts)
+      if (attempt.job === job.number && attempt.hasClaim) attempt.graceUntil ??= model.now + GRACE_MS
+    return true
+  }
+  if (!isUnfinished(job) || job.state === 'parked') return false
+  endJob(model, job, 'cancelled')
+  return true
+}
+
+export function pause(_: Model, job: ModelJob): boolean {
+  if (job.state === 'running') {
+    if (job.request === 'cancel') return false
+    job.request = 'pause'
+    return true
+  }
+  if (!isUnfinished(job) || job.state === 'parked') return false
+  job.state = 'paused'
+  return true
+}
+
+export function resume(model: Model, job: ModelJob): boolean {
+  if (job.state === 'running') {
+    if (job.request !== 'pause') return false
+    job.request = null
+    return true
+  }
+  if (job.state !== 'paused') return false
+  job.state = resumedState(model, job)
+  return true
+}
+
+/** Runs a job again now, with a full set of retries. */
+export function retry(model: Model, job: ModelJob): boolean {
+  if (job.state === 'retrying' || job.state === 'parked') {
+    Object.assign(job, { state: 'ready', dueAt: model.now, retries: 0 })
+    if (job.waitsFor.size > 0) job.state = 'blocked'
+    return true
+  }
+  if (job.state !== 'failed' && job.state !== 'cancelled') return false
+  retake(model, job)
+  Object.assign(job, { state: 'ready', dueAt: model.now, retries: 0, expiresAt: null, keepUntil: null })
+  job.hasFailed = false
+  return true
+}
+
+export function remove(model: Model, job: ModelJob): boolean {
+  if (job.state === 'gone' || job.state === 'running') return false
+  job.state = 'gone'
+  job.keepUntil = null
+  job.waitsFor.clear()
+  freeSlot(model, job)
+  return true
+}
+
+export interface Edit {
+  readonly priority?: number
+  readonly queue?: string
+  readonly inMs?: number
+}
+
+/** Changes a job that waits; a parked one becomes ready. It is no suspect any more: what crashed may be what was changed. */
+export function edit(model: Model, job: ModelJob, change: Edit): boolean {
+  if (!isWaiting(job)) return false
+  job.streak = 0
+  if (change.priority !== undefined) job.priority = change.priority
+  if (change.queue !== undefined) job.queue = change.queue
+  if (change.inMs !== undefined) job.dueAt = model.now + change.inMs
+  if (job.state === 'parked') job.state = resumedState(model, job)
+  else if (job.state === 'ready' || isTimed(job.state)) {
+    const later = job.state === 'retrying' ? 'retrying' : 'scheduled'
+    job.state = job.dueAt <= model.now ? 'ready' : later
+  }
+  return true
+}
+
+export function addParents(model: Model, job: ModelJob, parents: readonly ModelJob[], policy: ParentPolicy): boolean {
+  if (!isWaiting(job)) return false
+  if (parents.some((parent) => parent.state === 'gone')) throw new Refused('E_PARENT_MISSING')
+  refuseOwnKey(job, parents, policy)
+  refuseCycle(model, job, parents)
+  job.streak = 0
+  if (job.state === 'parked') job.state = resumedState(model, job)
+  link(job, parents, policy)
+  return true
+}

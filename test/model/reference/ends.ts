@@ -1,0 +1,30 @@
+import { freeSlot } from './conflicts.js'
+import { KEEP_MS } from './state.js'
+import type { FinalState, Model, ModelJob, State } from './state.js'
+
+/** The end of a job frees its key; a cancelled one gives up its unique slot too. */
+export function endJob(model: Model, job: ModelJob, to: FinalState): void {
+  job.state = to
+  job.streak = 0
+  job.request = null
+  // A job that ended waits for nothing: a retry runs it, whatever its parents did.
+  job.waitsFor.clear()
+  if (to === 'cancelled') freeSlot(model, job)
+  const keepMs = model.keepMs[job.name] ?? (to === 'failed' ? KEEP_MS.failed : KEEP_MS.default)
+  job.keepUntil = model.now + keepMs
+  if (keepMs === 0) forget(job)
+}
+
+/** It is kept for no time, or was pruned: its group still counts it as it ended. */
+export function forget(job: ModelJob): void {
+  job.forgotten = job.state as FinalState
+  job.state = 'gone'
+  job.keepUntil = null
+}
+
+/** Where a job goes that is no longer paused or blocked. */
+export function resumedState(model: Model, job: ModelJob): State {
+  if (job.waitsFor.size > 0) return 'blocked'
+  if (job.dueAt <= model.now) return 'ready'
+  return job.hasFailed ? 'retrying' : 'scheduled'
+}

@@ -1,0 +1,94 @@
+import { attemptsDue, freeDue, isWorking } from './attempts.js'
+import { endJob, forget } from './ends.js'
+import { enqueue } from './enqueue.js'
+import { resolveLinks } from './links.js'
+import { fireDue } from './schedules.js'
+import { isFinal, isTimed, isUnfinished, isWaiting } from './state.js'
+import type { Model } from './state.js'
+
+/** Moves time on; everything happens at its own time. */
+export function advance(model: Model, ms: number): void {
+  const until = model.now + ms
+  for (let at = nextMoment(model); at <= until; at = nextMoment(model)) {
+    model.now = at
+    happen(model)
+  }
+  model.now = until
+  happen(model)
+}
+
+/** Time passes while no process runs upkeep: what came due meanwhile happens afterwards. */
+export function oversleep(model: Model, ms: number): void {
+  const until = model.now + ms
+  for (let at = nextOfWorkers(model); at <= until; at = nextOfWorkers(model)) {
+    model.now = at
+    freeDue(model)
+    attemptsDue(model)
+  }
+  model.now = until
+  happen(model)
+}
+
+/** When something happens next, if no caller does anything. */
+export function nextMoment(model: Model): number {
+  const times: (number | null)[] = [
+    nextOfWorkers(model),
+    ...model.paused.values(),
+    ...[...model.schedules.values()].map(({ nextAt }) => nextAt),
+  ]
+  for (const job of model.jobs) {
+    if (isTimed(job.state)) times.push(job.dueAt)
+    if (isWaiting(job) && job.state !== 'parked') times.push(job.expiresAt)
+  }
+  return Math.min(...times.map((at) => at ?? Infinity))
+}
+
+/** When a worker acts by itself: a rescue, the end of a quarantine or of a grace. */
+function nextOfWorkers(model: Model): number {
+  const times: (number | null)[] = model.departures.map(({ freeAt }) => freeAt)
+  for (const attempt of model.attempts)
+    if (attempt.hasClaim && isWorking(model, attempt)) times.push(attempt.quarantinedUntil, attempt.graceUntil)
+  return Math.min(...times.map((at) => at ?? Infinity))
+}
+
+/** What the engine does by itself at this moment. */
+export function happen(model: Model): void {
+  freeDue(model)
+  attemptsDue(model)
+  for (const [queue, until] of model.paused) if (until !== null && until <= model.now) model.paused.delete(queue)
+  settle(model)
+  while (fireDue(model)) settle(model)
+}
+
+/** Due, expired, released and completed. */
+function settle(model: Model): void {
+  for (let moved = true; moved;) {
+    for (const job of model.jobs) {
+      const isExpired = isWaiting(job) && job.state !== 'parked' && job.expiresAt !== null && job.expiresAt <= model.now
+      if (isExpired) endJob(model, job, 'cancelled')
+      if (isTimed(job.state) && job.dueAt <= model.now) job.state = 'ready'
+    }
+    const isResolved = resolveLinks(model)
+    moved = completeGroups(model) || isResolved
+  }
+}
+
+/** A sealed group without an unfinished member is complete, once, and its job is enqueued. */
+function completeGroups(model: Model): boolean {
+  let moved = false
+  for (const [name, group] of model.groups) {
+    const isOpen = model.jobs.some((job) => job.group === name && isUnfinished(job))
+    if (group.completedAt !== null || group.sealedAt === null || isOpen) continue
+    group.completedAt = model.now
+    if (group.whenDone !== null) enqueue(model, group.whenDone, {})
+    moved = true
+  }
+  return moved
+}
+
+/** Finished jobs whose time is over are deleted; their groups still count them. */
+export function prune(model: Model): void {
+  for (const job of model.jobs)
+    if (isFinal(job.state) && job.keepUntil !== null && job.keepUntil <= model.now) forget(job)
+  happen(model)
+}

@@ -67,6 +67,10 @@ export class Running implements Context {
   within: RunInContext | undefined = undefined
   /** The end that the handler wrote in a transaction of its own, whether that committed or not. */
   settledIn: SettledJob | undefined
+  /** The end that `ctx.transaction` sent to the store, which failed or did not answer: it may be committed. */
+  unansweredEnd: SettledJob | undefined
+  /** Its settlement was sent to the store and not answered: it may be written. */
+  isEndUnanswered = false
   /** Promises of `settleIn` and `transaction` that the handler was given and may not await. */
   pendingWrites: readonly ObservedPromise<unknown>[] | undefined
   /** That transaction has committed. */

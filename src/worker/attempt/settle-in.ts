@@ -1,9 +1,11 @@
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError, LeaseLostError, TransactionError } from '../../errors.js'
+import { readLog } from '../../job/attempt/attempt-log.js'
 import type { Outcome } from '../../job/rules/outcome.js'
+import { isFinal } from '../../job/rules/states.js'
 import { isThenable } from '../../job/definition/schema.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
-import type { ClaimedJob, SettledJob } from '../../store/store.js'
+import type { ClaimedJob, JobRow, SettledJob } from '../../store/store.js'
 import type { InFlightParts } from '../in-flight/in-flight-parts.js'
 import { ObservedPromise } from './observed-promise.js'
 import { failure, succeeded } from './run.js'
@@ -59,7 +61,9 @@ export class SelfSettler implements Settling {
         return value
       })
     } catch (error) {
-      throw error instanceof LeaseLostError ? notHeld(running, 'ctx.transaction()') : error
+      if (error instanceof LeaseLostError) throw notHeld(running, 'ctx.transaction()')
+      running.unansweredEnd = settled
+      throw error
     }
   }
 
@@ -97,27 +101,48 @@ export class SelfSettler implements Settling {
     return failure({ registered, retry: options.retry, retries: claimed.retries, attempt, random }, error)
   }
 
-  /** Reports a job whose claim is over: its own transaction settled it, or the claim was lost. */
-  async reportGone(job: ClaimedJob | SettledJob, running: Running | undefined): Promise<void> {
+  /**
+   * Reports a job whose claim is over: its own transaction settled it, an earlier write did whose answer was lost, or the claim
+   * was lost. `refused`: the settlement that the store refused.
+   */
+  async reportGone(job: ClaimedJob | SettledJob, running: Running | undefined, refused?: SettledJob): Promise<void> {
     const { events } = this.#parts
-    const settled = running?.settledIn
     try {
-      if (running === undefined || settled === undefined || !(await this.isDone(running, settled)))
-        return events.lost(job)
-      events.settled(settled, running.tookMs, running)
+      const written = running === undefined ? undefined : await this.#writtenEnd(running, refused)
+      if (running === undefined || written === undefined) return events.lost(job)
+      events.settled(written, running.tookMs, running)
       if (running.errorAfterSettling !== undefined) events.threwAfterwards(running, running.errorAfterSettling)
     } catch (error) {
       events.storeFailed('read what became of a job', error)
     }
   }
 
-  async isDone(running: Running, settled: SettledJob): Promise<boolean> {
-    if (running.isCommitted) return true
-    const [row] = await this.#parts.store.jobs.readJobs([settled.id])
+  /** The end of this attempt as the store has it; undefined when it has none of this attempt. */
+  async #writtenEnd(running: Running, refused: SettledJob | undefined): Promise<SettledJob | undefined> {
+    if (running.isCommitted) return running.settledIn
+    const inTransaction = running.settledIn ?? running.unansweredEnd
+    const unanswered = running.isEndUnanswered ? refused : undefined
+    if (inTransaction === undefined && unanswered === undefined) return undefined
+    const [row] = await this.#parts.store.jobs.readJobs([running.id])
     // Not kept, or deleted since: either way it had ended.
-    if (row === undefined) return true
-    return row.state === 'done' && row.worker === settled.worker && row.attempt === settled.attempt
+    if (row === undefined) return inTransaction ?? unanswered
+    if (inTransaction !== undefined && row.state === 'done' && isEndOf(row, inTransaction)) return inTransaction
+    return unanswered === undefined ? undefined : asWritten(unanswered, row)
   }
+}
+
+/** The row has ended by this settlement. */
+function isEndOf(row: JobRow, { worker, attempt }: SettledJob): boolean {
+  return isFinal(row.state) && row.worker === worker && row.attempt === attempt
+}
+
+/** A settlement that was written though its answer was lost, with what a requested change made of it; undefined: it was not. */
+function asWritten(settled: SettledJob, row: JobRow): SettledJob | undefined {
+  if (isEndOf(row, settled)) return { ...settled, to: row.state, reason: row.reason }
+  // The job may have moved on since. Each attempt but a success leaves its own entry in the log.
+  const [own, entries] = [readLog(settled.log).at(-1), readLog(row.log)]
+  if (isFinal(settled.to) || !entries.some((entry) => JSON.stringify(entry) === JSON.stringify(own))) return undefined
+  return row.state === 'paused' ? { ...settled, to: row.state, reason: row.reason } : settled
 }
 
 type Parts = Pick<InFlightParts, 'store' | 'world' | 'events'>

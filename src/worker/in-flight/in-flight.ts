@@ -292,7 +292,7 @@ export class InFlight implements AttemptHost {
     for (const job of settled) {
       const { running } = job
       this.#owner.left(job)
-      if (refused.has(job.ref)) void this.settling.reportGone(job, running)
+      if (refused.has(job.ref)) void this.settling.reportGone(job, running, job)
       else events.settled(job, running?.tookMs, running)
     }
     this.#owner.written()

@@ -116,6 +116,7 @@ export class Outbox {
       this.#writing = undefined
       report()
     } catch (error) {
+      for (const { running } of settled) if (running !== undefined) running.isEndUnanswered = true
       this.#events.failed(error)
       this.#closing = [...closing, ...this.#closing]
       if (isStoreDown(error)) this.#putBack(settled)

@@ -6,24 +6,32 @@ import { root, runNode, tool } from './run.mjs'
 
 /**
  * `npm run simulate -- --seeds 10000 [--from 1]` runs a campaign over many seeds on all cores; `--seed N` replays one seed,
- * with its trace. A failure prints the seed, its configuration, and the command that replays it.
+ * with its trace. A failure prints the seed, its configuration, and the command that replays it. With `--store postgres` the
+ * fleet works on a real server: then the order of its answers is not part of the seed.
  */
-const usage = 'usage: npm run simulate -- [--seeds N] [--from N] | --seed N'
+const usage = 'usage: npm run simulate -- [--store sqlite|postgres] [--seeds N] [--from N] | --seed N'
 
 /** The campaign is a test, so it is compiled beside the package and never published with it. */
 const CAMPAIGN = new URL('../.cache/campaign/test/campaign/campaign.js', import.meta.url).href
+const POSTGRES = new URL('../.cache/campaign/test/campaign/postgres.js', import.meta.url).href
 
 if (process.send === undefined) await main()
-else process.once('message', ({ from, to }) => void runShare(from, to))
+else process.once('message', ({ from, to, url }) => void runShare(from, to, url))
 
 async function main() {
   const { values } = parseArgs({
-    options: { seeds: { type: 'string' }, from: { type: 'string' }, seed: { type: 'string' } },
+    options: {
+      seeds: { type: 'string' },
+      from: { type: 'string' },
+      seed: { type: 'string' },
+      store: { type: 'string', default: 'sqlite' },
+    },
   })
   const [seeds, from, seed] = [values.seeds ?? '500', values.from ?? '1', values.seed].map((v) =>
     v === undefined ? undefined : Number(v),
   )
-  if ([seeds, from, seed].some((v) => v !== undefined && (!Number.isInteger(v) || v < 0))) {
+  const isWrong = [seeds, from, seed].some((v) => v !== undefined && (!Number.isInteger(v) || v < 0))
+  if (isWrong || !['sqlite', 'postgres'].includes(values.store)) {
     console.error(usage)
     process.exitCode = 2
     return
@@ -32,23 +40,32 @@ async function main() {
   if (code !== 0) {
     console.error(output)
     process.exitCode = 1
-  } else if (seed !== undefined) await tellOne(seed)
-  else await campaign(from, seeds)
+    return
+  }
+  const server = values.store === 'postgres' ? await (await import(POSTGRES)).startServer() : undefined
+  try {
+    if (seed !== undefined) await tellOne(seed, server?.url)
+    else await campaign(from, seeds, server?.url)
+  } finally {
+    await server?.stop()
+  }
 }
 
-async function tellOne(seed) {
-  const { runSeed, shrink } = await import(CAMPAIGN)
-  const report = await runSeed(seed)
+async function tellOne(seed, url) {
+  const { shrink } = await import(CAMPAIGN)
+  const { run, close } = await runnerOn(url)
+  const report = await run(seed)
+  await close()
   console.log(report.trace.join('\n'))
   console.log(
     `seed ${seed} ${report.ok ? 'holds every promise' : `breaks one: ${report.error?.message ?? report.error}`}`,
   )
   console.log(`configuration: ${JSON.stringify(report.config)}`)
-  if (!report.ok) console.log(`still broken with: ${JSON.stringify(await shrink(seed))}`)
+  if (!report.ok && url === undefined) console.log(`still broken with: ${JSON.stringify(await shrink(seed))}`)
   process.exitCode = report.ok ? 0 : 1
 }
 
-async function campaign(from, seeds) {
+async function campaign(from, seeds, url) {
   const began = Date.now()
   const shares = Math.min(availableParallelism(), 8)
   const coverage = {}
@@ -58,14 +75,14 @@ async function campaign(from, seeds) {
     new Promise((resolve, reject) => {
       const child = fork(new URL(import.meta.url))
       const size = Math.ceil(seeds / shares)
-      child.send({ from: from + index * size, to: Math.min(from + seeds, from + (index + 1) * size) })
+      child.send({ from: from + index * size, to: Math.min(from + seeds, from + (index + 1) * size), url })
       child.on('message', (told) => {
         done += told.seeds
         for (const [what, times] of Object.entries(told.coverage)) coverage[what] = (coverage[what] ?? 0) + times
         for (const failure of told.failures) {
           failures.push(failure)
           console.log(
-            `\nseed ${failure.seed}: ${failure.message}\n  configuration: ${failure.config}\n  replay: npm run simulate -- --seed ${failure.seed}`,
+            `\nseed ${failure.seed}: ${failure.message}\n  configuration: ${failure.config}\n  replay: npm run simulate -- ${url === undefined ? '' : '--store postgres '}--seed ${failure.seed}`,
           )
         }
         progress(done, seeds, began)
@@ -90,11 +107,12 @@ async function conclude(coverage, failures, seeds, began) {
   process.exitCode = failures.length + missing.length > 0 ? 1 : 0
 }
 
-async function runShare(from, to) {
-  const { runSeed, addCoverage } = await import(CAMPAIGN)
+async function runShare(from, to, url) {
+  const { addCoverage } = await import(CAMPAIGN)
+  const { run, close } = await runnerOn(url)
   let told = { seeds: 0, coverage: {}, failures: [] }
   for (let seed = from; seed < to; seed += 1) {
-    const report = await runSeed(seed)
+    const report = await run(seed)
     told.seeds += 1
     addCoverage(told.coverage, report.coverage)
     if (!report.ok)
@@ -107,7 +125,17 @@ async function runShare(from, to) {
     process.send(told)
     told = { seeds: 0, coverage: {}, failures: [] }
   }
+  await close()
   process.disconnect()
+}
+
+/** Runs seeds on SQLite in memory, or in a database of its own on the server at this URL. */
+async function runnerOn(url) {
+  const { runSeed } = await import(CAMPAIGN)
+  if (url === undefined) return { run: (seed) => runSeed(seed), close: async () => undefined }
+  const { openPostgres, onPostgres } = await import(POSTGRES)
+  const { engine, close } = await openPostgres(url)
+  return { run: (seed) => runSeed(seed, {}, onPostgres(seed), () => engine.empty()), close }
 }
 
 function progress(done, all, began) {

@@ -3,7 +3,7 @@ import { checkDurations } from '../../src/testing/checkers/clock-checks.js'
 import type { FaultRates } from '../../src/testing/simulation/faults.js'
 import { ALL_FAULTS, NO_FAULTS } from '../../src/testing/simulation/faults.js'
 import { seeded } from '../../src/testing/simulation/random.js'
-import type { Plants } from '../../src/testing/simulation/sim-database.js'
+import type { Plants, SimEngine } from '../../src/testing/simulation/sim-database.js'
 import type { Coverage, Simulation, SimulationConfig } from '../../src/testing/simulation/simulation.js'
 import { runScenario } from '../workload/scenario.js'
 import { checkWorkload, createWorkload } from '../workload/workload.js'
@@ -22,6 +22,8 @@ export interface SeedReport {
 /** In one of this many seeds the clock is set, with a fixed chance in each second. */
 const CLOCK_SEEDS = 7
 const CLOCK_RATE = 0.15
+/** In one of this many seeds store calls are answered after half a lease or more, or fail as if the store could not be reached. */
+const SEAM_SEEDS = 11
 
 /** Derives everything a seed decides: the fleet, its settings, the rate of faults. */
 export function configOf(seed: number): SimulationConfig {
@@ -36,7 +38,7 @@ export function configOf(seed: number): SimulationConfig {
     pollMs: random.pick([200, 1_000, 2_000]),
     crashBudget: random.pick([1, 2, 3]),
     skewMs: random.pick([0, 5_000, 3_600_000]),
-    faults: withClock(seed, faults),
+    faults: withSeams(seed, withClock(seed, faults)),
     faultyMs: random.int(4_000, 20_000),
     drainMs: 180_000,
   }
@@ -52,6 +54,11 @@ function withClock(seed: number, faults: FaultRates): FaultRates {
   return { ...(seed % 2 === 0 ? NO_FAULTS : faults), clockStep: CLOCK_RATE }
 }
 
+/** By the number of the seed as well: no recorded seed but one has these faults. */
+function withSeams(seed: number, faults: FaultRates): FaultRates {
+  return seed % SEAM_SEEDS === SEAM_SEEDS - 1 ? faults : { ...faults, unreachable: 0, late: 0, suspend: 0 }
+}
+
 function scaled(rates: FaultRates, by: number): FaultRates {
   return Object.fromEntries(
     Object.entries(rates).map(([kind, rate]) => [kind, (rate as number) * by]),
@@ -63,9 +70,10 @@ export async function runSeed(
   seed: number,
   plants: Plants = {},
   change: Partial<SimulationConfig> = {},
+  openEngine?: () => Promise<SimEngine>,
 ): Promise<SeedReport> {
   const config = { ...configOf(seed), ...change }
-  const workload = createWorkload(config, plants)
+  const workload = createWorkload(config, plants, openEngine)
   const { sim } = workload
   const steps = seeded(seed).fork('steps').int(8, 40)
   let error: unknown
@@ -115,6 +123,9 @@ export const MUST_COVER: readonly string[] = [
   'fault: freeze',
   'fault: block',
   'fault: clockStep',
+  'fault: unreachable',
+  'fault: late',
+  'fault: suspend',
   'clock set back',
   'clock set forward',
   'durations',

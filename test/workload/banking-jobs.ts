@@ -28,6 +28,8 @@ type Banked = TenantPayload & { readonly ms: number; readonly fate: Fate; readon
 /** One opens its transaction by `ctx.transaction`, the other settles in one of its own by `ctx.settleIn`. */
 export function bankingJobs(state: ProcessState): AnyJob[] {
   const { sim, wait } = state
+  const { engine } = sim.database
+  const { answersLater } = engine
   const retry = { limit: 8, backoff: { start: 100, max: 1_000 } }
   const banker = job('banker', {
     run: inContext(state, async (p: Banked, ctx) => {
@@ -35,7 +37,9 @@ export function bankingJobs(state: ProcessState): AnyJob[] {
       const business = new Business(state, p, ctx)
       await business.begin()
       try {
-        await ctx.transaction((tx: SqliteDatabase) => business.write(tx, () => undefined))
+        await ctx.transaction((tx: SqliteDatabase) =>
+          answersLater ? business.writeLater(tx, () => undefined) : business.write(tx, () => undefined),
+        )
       } catch (thrown) {
         await business.undone(thrown)
         throw thrown
@@ -50,7 +54,9 @@ export function bankingJobs(state: ProcessState): AnyJob[] {
       const business = new Business(state, p, ctx)
       await business.begin()
       try {
-        sim.transaction((tx) => business.write(tx, () => void ctx.settleIn(tx)))
+        if (answersLater)
+          await engine.inTransaction(false, (tx) => business.writeLater(tx as SqliteDatabase, () => ctx.settleIn(tx)))
+        else sim.transaction((tx) => business.write(tx, () => void ctx.settleIn(tx)))
       } catch (thrown) {
         await business.undone(thrown)
         if (!(thrown instanceof OnPurpose)) throw thrown
@@ -91,6 +97,19 @@ class Business {
     writeWork(tx, this.#ctx.id)
     if (spawns) this.#children.push(this.#ctx.enqueue('steady', { ms: 5, n: 0, tenant }, { tx }))
     settle()
+    if (this.#fate === 'rolls back' || this.#fate === 'dies before its commit') throw new OnPurpose()
+  }
+
+  /** The same where each write has to be awaited. */
+  async writeLater(tx: SqliteDatabase, settle: () => unknown): Promise<void> {
+    const { tenant, spawns } = this.#banked
+    const { sim } = this.#state
+    await sim.database.engine.writeWork(tx, this.#ctx.id)
+    if (spawns) {
+      const child = await this.#ctx.enqueue('steady', { ms: 5, n: 0, tenant }, { tx })
+      this.#children.push(Promise.resolve(child))
+    }
+    await settle()
     if (this.#fate === 'rolls back' || this.#fate === 'dies before its commit') throw new OnPurpose()
   }
 

@@ -59,7 +59,7 @@ export function cancellableJobs(state: ProcessState): AnyJob[] {
 function checkAbortedInTime({ sim, process }: ProcessState, ctx: Context): void {
   const since = sim.requests.cancelledSince(ctx.id)
   const isUntold = since !== undefined && sim.time.now - since > ABORTED_WITHIN_MS && !ctx.signal.aborted
-  const storeFailedAt = Math.max(process.storeFailedAt, process.frozenUntil, process.blockedUntil)
+  const storeFailedAt = Math.max(process.storeFailedAt, process.frozenUntil, process.blockedUntil, process.waitsUntil)
   if (isUntold && storeFailedAt < since - SLOW_MAX_MS)
     sim.fail(new BrokenPromise(`X7: job ${ctx.id} was cancelled ${sim.time.now - since} ms ago, and was not told`))
 }

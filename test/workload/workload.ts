@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AnyJob } from '../../src/job/definition/define.js'
 import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
-import type { Plants } from '../../src/testing/simulation/sim-database.js'
+import type { Plants, SimEngine } from '../../src/testing/simulation/sim-database.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import type { SimulationConfig } from '../../src/testing/simulation/simulation.js'
 import { Simulation } from '../../src/testing/simulation/simulation.js'
@@ -13,7 +13,11 @@ import type { ProcessState, SharedState } from './shared-state.js'
 import { UNIQUE_RULES, uniqueJobs } from './unique-jobs.js'
 
 /** Creates the campaign's own workload: a simulated fleet with every kind of job. */
-export function createWorkload(config: SimulationConfig, plants: Plants): SharedState {
+export function createWorkload(
+  config: SimulationConfig,
+  plants: Plants,
+  openEngine?: () => Promise<SimEngine>,
+): SharedState {
   const tenant = new AsyncLocalStorage<string>()
   const scene = {
     jobs: (process: SimProcess) => jobsOf({ ...state, process, wait: (ms) => state.sim.wait(process, ms) }),
@@ -21,7 +25,7 @@ export function createWorkload(config: SimulationConfig, plants: Plants): Shared
     banking: BANKING,
     uniques: UNIQUE_RULES,
   }
-  const sim = new Simulation(config, scene, plants)
+  const sim = new Simulation(config, scene, plants, openEngine)
   const state: SharedState = { sim, tenant, dozed: new Map(), newest: new Map(), seen: new Map() }
   return state
 }

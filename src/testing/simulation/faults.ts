@@ -1,4 +1,5 @@
 import { StoreError } from '../../errors.js'
+import { isThenable } from '../../job/definition/schema.js'
 import type { Hint, LeaseStore, Store } from '../../store/store.js'
 import type { Transact, TransactionStore } from '../../store/transaction-store.js'
 import type { Random } from './random.js'
@@ -28,6 +29,12 @@ export interface FaultRates {
   readonly freeze: number
   /** Its event loop is blocked for up to three leases, while its heartbeat thread goes on. */
   readonly block: number
+  /** A store call fails, before or after it took effect, and says that the whole store cannot be reached. */
+  readonly unreachable: number
+  /** A store call's reply takes from half a lease to a whole one. */
+  readonly late: number
+  /** A store call takes effect, and its process is suspended until its lease is lost. */
+  readonly suspend: number
   /** The database's wall clock is set to up to a day before or after the true time, at some moment of each second. */
   readonly clockStep: number
 }
@@ -43,6 +50,9 @@ export const NO_FAULTS: FaultRates = {
   hold: 0,
   freeze: 0,
   block: 0,
+  unreachable: 0,
+  late: 0,
+  suspend: 0,
   clockStep: 0,
 }
 export const ALL_FAULTS: FaultRates = {
@@ -56,10 +66,18 @@ export const ALL_FAULTS: FaultRates = {
   hold: 0.001,
   freeze: 0.003,
   block: 0.004,
+  unreachable: 0.01,
+  late: 0.004,
+  suspend: 0.001,
   clockStep: 0.01,
 }
 
 export type FaultKind = keyof FaultRates
+
+/** Drawn from a stream of their own: histories without them are what they would be without these faults. */
+const SEAM_FAULTS: ReadonlySet<FaultKind> = new Set(['unreachable', 'late', 'suspend'])
+/** For how many leases a process is suspended: other workers have then declared it dead. */
+const SUSPEND_LEASES = 2.5
 
 /** How long an answer can be on its way. */
 export const SLOW_MAX_MS = 2_000
@@ -83,6 +101,8 @@ export class Faults {
   readonly #onFault: (kind: FaultKind, process: SimProcess, where: string) => void
   /** Of its own: histories without a step are what they would be without this fault. */
   readonly #clockRandom: Random
+  /** The same for the faults of `SEAM_FAULTS`. */
+  readonly #seamRandom: Random
   #stopped = false
 
   constructor(
@@ -93,6 +113,7 @@ export class Faults {
     this.#rates = rates
     this.#random = random
     this.#clockRandom = random.fork('clock')
+    this.#seamRandom = random.fork('seams')
     this.#onFault = onFault
   }
 
@@ -102,7 +123,8 @@ export class Faults {
   }
 
   strikes(kind: FaultKind, process: SimProcess, where: string): boolean {
-    if (this.#stopped || !process.alive || !this.#random.chance(this.#rates[kind])) return false
+    const random = SEAM_FAULTS.has(kind) ? this.#seamRandom : this.#random
+    if (this.#stopped || !process.alive || !random.chance(this.#rates[kind])) return false
     if (kind !== 'loseHint' && kind !== 'lateHint') process.noteStoreFailure()
     this.#onFault(kind, process, where)
     return true
@@ -139,6 +161,11 @@ export class Faults {
   delayMs(most: number): number {
     return this.#random.next() * most
   }
+
+  /** A number in [0, 1) for a fault of `SEAM_FAULTS`. */
+  share(): number {
+    return this.#seamRandom.next()
+  }
 }
 
 /** What never comes. A dead process waits for it, and for nothing else. */
@@ -165,6 +192,8 @@ export function faultyStore(
       await waitForStore(process, faults.delayMs(SLOW_MAX_MS))
     if (faults.strikes('failBefore', process, verb))
       throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
+    const isUnreachable = faults.strikes('unreachable', process, verb)
+    if (isUnreachable && faults.share() < 0.5) throw unreachable(verb, 'nothing was done')
     const result = await run().catch((error: unknown) => (process.alive ? Promise.reject(error) : never()))
     if (!faults.seam(process, `after ${verb}`, leaseMs)) return never()
     await thaw(process)
@@ -172,6 +201,9 @@ export function faultyStore(
       await waitForStore(process, faults.delayMs(SLOW_MAX_MS))
       process.noteLate()
     }
+    if (isUnreachable) throw unreachable(verb, REPLY_LOST)
+    const late = answerLate(process, faults, verb, leaseMs)
+    if (late !== undefined) await late
     if (faults.strikes('failAfter', process, verb))
       throw new StoreError('E_STORE', `${verb} failed in the simulation; ${REPLY_LOST}`)
     return process.alive ? result : never()
@@ -198,6 +230,19 @@ export function faultyStore(
     else callback(hint)
   }
   return bad
+}
+
+function unreachable(verb: string, outcome: string): StoreError {
+  return new StoreError('E_STORE_UNREACHABLE', `${verb} could not reach the simulated store; ${outcome}`)
+}
+
+/** The call has taken effect; its answer comes after half a lease, or after the lease is lost. Undefined: it comes now. */
+function answerLate(process: SimProcess, faults: Faults, verb: string, leaseMs: number): Promise<void> | undefined {
+  if (faults.strikes('late', process, verb))
+    return waitForStore(process, leaseMs * (0.5 + faults.share() / 2)).then(() => process.noteLate())
+  if (!process.mayCrash || !faults.strikes('suspend', process, verb)) return undefined
+  process.freeze(leaseMs * SUSPEND_LEASES)
+  return thaw(process)
 }
 
 /** A role whose verbs all return a promise. */
@@ -231,8 +276,12 @@ function badTransactions(
     ...request,
     work: (tx) => {
       const value = request.work(tx)
-      if (process.mayCrash && faults.strikes('crash', process, 'inside transact')) process.die()
-      if (!process.alive) throw new StoreError('E_STORE', 'the process died before the commit')
+      const survive = (): void => {
+        if (process.mayCrash && faults.strikes('crash', process, 'inside transact')) process.die()
+        if (!process.alive) throw new StoreError('E_STORE', 'the process died before the commit')
+      }
+      if (isThenable(value)) return value.then((done) => (survive(), done)) as T
+      survive()
       return value
     },
   })

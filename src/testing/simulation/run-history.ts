@@ -1,4 +1,3 @@
-import { CALL_PACE } from '../../store/info.js'
 import { BrokenPromise } from '../checkers/broken-promise.js'
 import type { SimProcess } from './sim-process.js'
 
@@ -26,9 +25,12 @@ export class RunHistory {
   #total = 0
   readonly #soonest: () => number
 
-  /** `soonest`: in what time the moments of `notBefore` are, see `SimClock`. */
-  constructor(soonest: () => number) {
+  readonly #heldUnconfirmedMs: () => number
+
+  /** `soonest`: in what time the moments of `notBefore` are, see `SimClock`; `heldUnconfirmedMs`: see `StoreInfo`. */
+  constructor(soonest: () => number, heldUnconfirmedMs: () => number) {
     this.#soonest = soonest
+    this.#heldUnconfirmedMs = heldUnconfirmedMs
   }
 
   get total(): number {
@@ -115,10 +117,10 @@ export class RunHistory {
       throw new BrokenPromise(`G8: job ${id} begins ${moment - now} ms before its time`)
   }
 
-  /** A worker confirms held jobs before it begins them, and again after 5 ms. */
+  /** A worker confirms held jobs before it begins them, and again after this time. */
   #checkClaim(id: string, process: SimProcess, fence: number, now: number): void {
     const leftAt = this.#left.get(`${id} ${fence}`)
-    if (leftAt !== undefined && now - leftAt > CALL_PACE.sqlite.heldUnconfirmedMs && !process.isBehind)
+    if (leftAt !== undefined && now - leftAt > this.#heldUnconfirmedMs() && !process.isBehind)
       throw new BrokenPromise(
         `G5: job ${id} begins in ${process.name} ${(now - leftAt).toFixed(0)} ms after it left that claim`,
       )

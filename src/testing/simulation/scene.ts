@@ -1,5 +1,6 @@
 import type { CaptureOptions } from '../../job/attempt/capture.js'
 import type { AnyJob } from '../../job/definition/define.js'
+import type { MillOptions } from '../../mill/options.js'
 import type { Census } from '../../store/census.js'
 import type { UniqueRule } from '../checkers/unique-checks.js'
 import type { SimProcess } from './sim-process.js'
@@ -8,6 +9,8 @@ import type { SimProcess } from './sim-process.js'
 export interface Scene {
   readonly jobs: (process: SimProcess) => readonly AnyJob[]
   readonly capture?: CaptureOptions | undefined
+  /** Further options of the mills. */
+  readonly options?: ((process: SimProcess) => MillOptions) | undefined
   /** Names of jobs whose work and end are one transaction. */
   readonly banking?: ReadonlySet<string> | undefined
   /** How jobs are unique, by name. */

@@ -1,21 +1,14 @@
 import type { Mill } from '../../mill/mill-type.js'
 import { STORE_CHOICE } from '../../store/choice.js'
 import type { StoreChoice } from '../../store/choice.js'
-import { countChanges, makeWork, readCensusWithWork, transact } from '../../store/sqlite/verbs/census.js'
 import type { SimulatedCensus } from '../checkers/checks.js'
-import { SQLITE, Statements } from '../../store/sqlite/connection/driver.js'
-import type { SqliteDatabase, SqliteStatement } from '../../store/sqlite/connection/driver.js'
-import { chooseLibrary } from '../../store/sqlite/connection/library.js'
-import { openFile } from '../../store/sqlite/connection/open.js'
-import type { OpenedFile } from '../../store/sqlite/connection/open.js'
-import { queries as ownQueries } from '../../store/sqlite/queries/queries.js'
+import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
 import type { Queries } from '../../store/sqlite/queries/queries.js'
-import { SqliteStore } from '../../store/sqlite/sqlite-store.js'
-import type { Hint, Store } from '../../store/store.js'
+import type { QueueStore } from '../../store/queues.js'
+import type { ChangeStore, Hint, JobStore, LeaseStore, Store } from '../../store/store.js'
 import type { Heartbeat, WorkerInfo } from '../../store/workers.js'
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
-import { systemWorld } from '../../world/world.js'
 import type { Faults } from './faults.js'
 import { faultyStore, START_HEARTBEAT } from './faults.js'
 import type { SimClock } from './sim-clock.js'
@@ -31,18 +24,52 @@ export interface Plants {
   readonly wrapStore?: ((store: Store, process: SimProcess) => Store) | undefined
   /** The mill that the scenario's client is given. */
   readonly wrapMill?: ((mill: Mill) => Mill) | undefined
-  readonly wrapWorld?: ((world: World) => World) | undefined
+  readonly wrapWorld?: ((world: World, process: SimProcess) => World) | undefined
 }
 
-/** The one database of a simulated fleet: in memory, on one connection, which every process reaches through a store of its own. */
+/** A store whose roles are one object, as both stores are. */
+export type WholeStore = Store & JobStore & LeaseStore & QueueStore & ChangeStore
+
+/** The database engine of a simulated fleet. */
+export interface SimEngine {
+  /** The store of one process. `now` is the database's clock, `isHeld` whether no process can write at this moment. */
+  openStore(opening: SimOpening): Promise<{ readonly store: WholeStore; readonly heartbeatStore: WholeStore }>
+  /** What is in the database, as of the last `refresh`, or of this moment where the engine can be read at once. */
+  census(): SimulatedCensus
+  /** Grows with every change of what is promised; beats do not count, as far as the engine can tell. */
+  countChanges(): number
+  /** See `StoreInfo`. */
+  readonly heldUnconfirmedMs: number
+  /** Reads the census again; undefined where that is not needed. */
+  refresh?: (() => Promise<void>) | undefined
+  /** Waits until every statement in flight has its answer: virtual time does not pass meanwhile. */
+  rest(): Promise<void>
+  /** A transaction cannot end in the turn in which it began: `transact` is not possible, and `inTransaction` is. */
+  readonly answersLater: boolean
+  /** A transaction of an app's own, ended in the turn in which it began. */
+  transact(work: (tx: SqliteDatabase) => void): void
+  /** A transaction of an app's own. What `work` throws or rejects with rolls it back. */
+  inTransaction<T>(rollsBack: boolean, work: (tx: unknown) => Promise<T>): Promise<T>
+  /** Records the work of a job in a transaction of the app. */
+  writeWork(tx: unknown, id: string): void | Promise<void>
+  /** Called with the worker of each beat that was written. */
+  beaten?: (() => void) | undefined
+}
+
+export interface SimOpening {
+  readonly process: SimProcess
+  readonly now: () => number
+  readonly isHeld: () => boolean
+  readonly queries: Plants['queries']
+}
+
+/** The one database of a simulated fleet, which every process reaches through a store of its own. */
 export class SimDatabase {
   readonly #time: VirtualTime
   readonly #plants: Plants
   readonly #clock: SimClock
-  readonly #file: OpenedFile
-  readonly #statements: Statements
+  readonly #engine: SimEngine
   readonly #listeners = new Set<Listener>()
-  #beats = 0
   readonly machines = new SimMachines()
   /** No process can write until then. */
   heldUntil = -Infinity
@@ -55,65 +82,49 @@ export class SimDatabase {
   /** Workers that delete their own row as they stop, and so were not declared dead. */
   readonly leaving = new Set<string>()
 
-  private constructor(time: VirtualTime, clock: SimClock, plants: Plants, file: OpenedFile) {
+  /** `provable`: whether processes of one machine can prove each other's end. */
+  constructor(time: VirtualTime, clock: SimClock, plants: Plants, engine: SimEngine, provable = true) {
     this.#time = time
     this.#clock = clock
     this.#plants = plants
-    this.#file = file
-    this.#statements = new HeldStatements(file.database, () => time.now < this.heldUntil)
+    this.#engine = engine
+    this.machines.provable = provable
   }
 
-  /** `provable`: whether processes of one machine can prove each other's end. */
-  static async open(time: VirtualTime, clock: SimClock, plants: Plants, provable = true): Promise<SimDatabase> {
-    const database = new (chooseLibrary().open)(':memory:')
-    makeWork(database)
-    const made = new SimDatabase(
-      time,
-      clock,
-      plants,
-      await openFile({ target: database, durability: 'process' }, true, systemWorld()),
-    )
-    made.machines.provable = provable
-    return made
+  get engine(): SimEngine {
+    return this.#engine
   }
 
   census(): SimulatedCensus {
-    return readCensusWithWork(this.#statements)
+    return this.#engine.census()
   }
 
   /** A transaction of an app's own on the jobs' database, ended in the turn in which it began. */
   transact(work: (tx: SqliteDatabase) => void): void {
-    transact(this.#file.database, work)
+    this.#engine.transact(work)
   }
 
   /** Beats change one row each and nothing that is promised: they cause no check. */
   countChanges(): number {
-    return countChanges(this.#statements) - this.#beats
+    return this.#engine.countChanges()
   }
 
   #beaten(worker: string): void {
-    this.#beats += 1
+    this.#engine.beaten?.()
     this.lastBeats.set(worker, this.#time.now)
   }
 
   storeFor(process: SimProcess, faults: Faults, leaseMs: number): StoreChoice {
-    const right: Queries = { ...ownQueries, dataVersion: SHARED_DATA_VERSION }
-    const queries = this.#plants.queries?.(right) ?? right
     const clock = this.#plants.databaseClock
     const now = (): number => Math.floor(clock === undefined ? this.#clock.now : clock(this.#time, process))
-    const on = (world: World): SqliteStore =>
-      new SqliteStore(this.#file, world, {
-        durability: 'process',
-        queries,
-        now,
-        statements: this.#statements,
-      })
+    const isHeld = (): boolean => this.#time.now < this.heldUntil
     return {
       [STORE_CHOICE]: true,
-      open: () => {
-        const store = on(process.world)
+      open: async () => {
+        const opening = { process, now, isHeld, queries: this.#plants.queries }
+        const { store, heartbeatStore } = await this.#engine.openStore(opening)
         store.onHint((hint) => this.#notifyOthers(process, hint))
-        const beating = withHeartbeat(store, on(process.heartbeatWorld), {
+        const beating = withHeartbeat(store, heartbeatStore, {
           process,
           beaten: (worker) => this.#beaten(worker),
           added: (worker) => void this.processes.set(worker, process),
@@ -122,7 +133,7 @@ export class SimDatabase {
           onHint: (callback) => this.#listen(store, { process, callback }),
         })
         const planted = this.#plants.wrapStore?.(beating, process) ?? beating
-        return Promise.resolve(faultyStore(planted, process, faults, leaseMs, (ms) => this.#hold(ms)))
+        return faultyStore(planted, process, faults, leaseMs, (ms) => this.#hold(ms))
       },
     }
   }
@@ -131,7 +142,7 @@ export class SimDatabase {
     this.heldUntil = Math.max(this.heldUntil, this.#time.now + ms)
   }
 
-  #listen(store: SqliteStore, listener: Listener): Cancel {
+  #listen(store: ChangeStore, listener: Listener): Cancel {
     const leave = store.onHint(listener.callback)
     this.#listeners.add(listener)
     return () => {
@@ -148,29 +159,13 @@ export class SimDatabase {
   }
 }
 
-/** Statements on a file that another process may hold: then no transaction begins. */
-class HeldStatements extends Statements {
-  readonly #isHeld: () => boolean
-
-  constructor(database: SqliteDatabase, isHeld: () => boolean) {
-    super(database)
-    this.#isHeld = isHeld
-  }
-
-  override of(sql: string): SqliteStatement {
-    if (sql === ownQueries.begin && this.#isHeld())
-      throw Object.assign(new Error('another process holds the file'), { errcode: SQLITE.busy })
-    return super.of(sql)
-  }
-}
-
 interface Listener {
   readonly process: SimProcess
   readonly callback: (hint: Hint) => void
 }
 
-/** All simulated processes share a connection, on which `data_version` never changes: its count of changes is used instead. */
-const SHARED_DATA_VERSION = 'select total_changes() as data_version'
+/** How soon a beat is tried again that failed. */
+const BEAT_AGAIN_MS = 250
 
 interface HeartbeatParts {
   readonly process: SimProcess
@@ -182,15 +177,20 @@ interface HeartbeatParts {
 }
 
 /** The heartbeat comes from a thread with a connection of its own: it goes on while the event loop is blocked. */
-function withHeartbeat(store: SqliteStore, heartbeatStore: SqliteStore, around: HeartbeatParts): Store {
+function withHeartbeat(store: WholeStore, heartbeatStore: LeaseStore, around: HeartbeatParts): Store {
   const { process, beaten, added, stopped, leaves, onHint } = around
   const startHeartbeat = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heartbeat> => {
     let ended = false
     const beat = async (): Promise<void> => {
       if (ended) return
-      if (await heartbeatStore.beat(worker)) beaten(worker)
-      else if (!ended) return process.world.timers.soon(() => onLost('it was taken for dead'))
-      process.heartbeatWorld.timers.after(everyMs, () => void beat(), { idle: true })
+      const again = (ms: number): unknown => process.heartbeatWorld.timers.after(ms, () => void beat(), { idle: true })
+      try {
+        if (await heartbeatStore.beat(worker)) beaten(worker)
+        else if (!ended) return process.world.timers.soon(() => onLost('it was taken for dead'))
+        again(everyMs)
+      } catch {
+        again(BEAT_AGAIN_MS) // As the thread of a real store does.
+      }
     }
     void beat()
     return Promise.resolve({
@@ -210,6 +210,12 @@ function withHeartbeat(store: SqliteStore, heartbeatStore: SqliteStore, around: 
         return (worker: WorkerInfo) => {
           added(worker.id)
           return target.addWorker(worker)
+        }
+      if (name === 'beat')
+        return async (worker: string) => {
+          const isAlive = await target.beat(worker)
+          if (isAlive) beaten(worker)
+          return isAlive
         }
       if (name === 'dropWorker')
         return (worker: string) => {

@@ -12,7 +12,7 @@ import type { SimProcess } from './sim-process.js'
 /** A whole mill in a simulated process: the production code, with a store and an executor that faults strike. */
 export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
   const { concurrency, leaseMs, pollMs, crashBudget, keep, quarantineMs } = sim.config
-  const { jobs, capture } = sim.scene
+  const { jobs, capture, options: more } = sim.scene
   const options = {
     jobs: [...jobs(process)],
     logger: false as const,
@@ -22,9 +22,10 @@ export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
     crashBudget,
     ...(keep === undefined ? {} : { keep }),
     ...(capture === undefined ? {} : { capture }),
+    ...more?.(process),
   }
   return buildMill(options, {
-    world: sim.plants.wrapWorld?.(process.world) ?? process.world,
+    world: sim.plants.wrapWorld?.(process.world, process) ?? process.world,
     store: sim.database.storeFor(process, sim.faults, leaseMs),
     quarantineMs,
     executor: {

@@ -28,7 +28,9 @@ export class SimProcess {
   /** When an answer of the store last came late: the process acts on it although it is outdated. */
   lateAt = -Infinity
   /** Until when a late answer of the store is on its way to it. */
-  #waitsUntil = -Infinity
+  waitsUntil = -Infinity
+  /** An outdated read is acted on at once, or within the time for which held jobs begin without another confirmation. */
+  behindMs = 10
   readonly #time: VirtualTime
   readonly #random: Random
   readonly #processes: Processes
@@ -58,19 +60,12 @@ export class SimProcess {
 
   /** It may act now on what it read before it slept, or on an answer that came late. */
   get isBehind(): boolean {
-    return this.#time.now - Math.max(this.frozenUntil, this.blockedUntil, this.lateAt) < BEHIND_MS
+    return this.#time.now - Math.max(this.frozenUntil, this.blockedUntil, this.lateAt) < this.behindMs
   }
 
   /** Since when nothing has kept it from its work. */
   get healthySince(): number {
-    return Math.max(
-      this.readyAt,
-      this.storeFailedAt,
-      this.lateAt,
-      this.frozenUntil,
-      this.blockedUntil,
-      this.#waitsUntil,
-    )
+    return Math.max(this.readyAt, this.storeFailedAt, this.lateAt, this.frozenUntil, this.blockedUntil, this.waitsUntil)
   }
 
   noteReady(): this {
@@ -83,7 +78,7 @@ export class SimProcess {
   }
 
   noteWait(ms: number): void {
-    this.#waitsUntil = Math.max(this.#waitsUntil, this.#time.now + ms)
+    this.waitsUntil = Math.max(this.waitsUntil, this.#time.now + ms)
   }
 
   noteLate(): void {
@@ -132,6 +127,3 @@ export class SimProcess {
     }
   }
 }
-
-/** An outdated read is acted on at once, or within the time for which held jobs begin without another confirmation. */
-const BEHIND_MS = 10

@@ -16,10 +16,11 @@ import { RunHistory } from './run-history.js'
 import type { Scene } from './scene.js'
 import { SimClock, strikeClock } from './sim-clock.js'
 import { SimDatabase } from './sim-database.js'
-import type { Plants } from './sim-database.js'
+import type { Plants, SimEngine } from './sim-database.js'
 import { simMill } from './sim-mill.js'
 import { SimProcess } from './sim-process.js'
-import { rest, VirtualTime } from './virtual-time.js'
+import { SqliteEngine } from './sqlite-engine.js'
+import { VirtualTime } from './virtual-time.js'
 
 /** The whole configuration of one simulated history; a failure prints it. */
 export interface SimulationConfig {
@@ -54,7 +55,10 @@ export class Simulation {
   readonly time = new VirtualTime(START)
   /** The database's wall clock. */
   readonly clock = new SimClock(this.time)
-  readonly runs = new RunHistory(() => this.clock.soonest)
+  readonly runs = new RunHistory(
+    () => this.clock.soonest,
+    () => this.database.engine.heldUnconfirmedMs,
+  )
   readonly requests = new RequestExpectations(() => this.clock.soonest)
   readonly coverage: Coverage = {}
   readonly trace: string[] = []
@@ -74,13 +78,21 @@ export class Simulation {
   readonly #processes: SimProcess[] = []
   /** The mills of workers that have started. */
   readonly #mills = new Map<SimProcess, Mill>()
+  readonly #openEngine: () => Promise<SimEngine>
   #shared: SimDatabase | undefined
   #changesSeen = -1
   #seen: SimulatedCensus | undefined
   #broken: unknown
   #started = 0
 
-  constructor(config: SimulationConfig, scene: Scene, plants: Plants = {}) {
+  /** `openEngine`: on which database the fleet works; default: SQLite in memory. */
+  constructor(
+    config: SimulationConfig,
+    scene: Scene,
+    plants: Plants = {},
+    openEngine: () => Promise<SimEngine> = () => SqliteEngine.open(),
+  ) {
+    this.#openEngine = openEngine
     this.config = config
     this.scene = scene
     this.plants = plants
@@ -96,7 +108,9 @@ export class Simulation {
 
   /** Runs a scenario against the fleet: first with faults, then without until all has drained. Throws what was broken. */
   async run(scenario: (mill: Mill, process: SimProcess) => Promise<void>): Promise<void> {
-    this.#shared = await SimDatabase.open(this.time, this.clock, this.plants, this.config.seed % 2 === 0)
+    const engine = await this.#openEngine()
+    this.time.rest = () => engine.rest()
+    this.#shared = new SimDatabase(this.time, this.clock, this.plants, engine, this.config.seed % 2 === 0)
     strikeClock(this)
     for (let i = 0; i < this.config.workers; i += 1) this.#startWorker(`worker-${i + 1}`)
     let done = false
@@ -208,11 +222,13 @@ export class Simulation {
 
   /** Step by step, with a check after each: two steps at one moment, without a check in between, would look like one illegal step. */
   async #until(isOver: () => boolean, end: number): Promise<void> {
-    await rest()
+    await this.time.rest()
+    await this.database.engine.refresh?.()
     this.#check()
     while (!isOver() && this.time.now < end) {
       if (this.#broken !== undefined) throw this.#broken
       if (!(await this.time.step())) break
+      await this.database.engine.refresh?.()
       const [census, now] = [this.#check(), this.time.now]
       checkFreed(census, this.database, this.#mills.keys(), now)
       checkEvery(census, this.clock, this.database, this.#mills.keys(), { now, pollMs: this.config.pollMs })
@@ -265,6 +281,7 @@ export class Simulation {
     this.#started += 1
     const random = this.#random.fork(`process ${this.#started}`)
     const process = new SimProcess(name, this.time, random, skewMs, mayCrash, this.database.machines)
+    process.behindMs = 2 * this.database.engine.heldUnconfirmedMs
     this.#processes.push(process)
     return process
   }
@@ -293,7 +310,7 @@ export class Simulation {
   #onFault(kind: FaultKind, process: SimProcess, where: string): void {
     this.count(`fault: ${kind}`)
     this.note(process.name, `${kind} at ${where}`)
-    if (kind === 'freeze' || kind === 'crash') this.runs.excuse(process)
+    if (kind === 'freeze' || kind === 'crash' || kind === 'suspend') this.runs.excuse(process)
     if (kind === 'crash') this.#restartLater(process.name)
   }
 }

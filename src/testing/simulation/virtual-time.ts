@@ -17,6 +17,8 @@ interface TimedEvent {
  */
 export class VirtualTime {
   now: number
+  /** Waits until what an event has set off is done: turns of the real event loop, and the answers of a real server. */
+  rest: () => Promise<void> = rest
   readonly #heap: TimedEvent[] = []
   #order = 0
   #waited = 0
@@ -60,16 +62,16 @@ export class VirtualTime {
     event.cancelled = true
     if (!event.idle) this.#waited -= 1
     event.run()
-    await rest()
+    await this.rest()
     return true
   }
 
   /** Runs all events up to and at a moment. */
   async advanceTo(moment: number): Promise<void> {
-    await rest()
+    await this.rest()
     while (this.next !== undefined && this.next <= moment) await this.step()
     this.now = Math.max(this.now, moment)
-    await rest()
+    await this.rest()
   }
 
   #push(event: TimedEvent): void {

@@ -1,0 +1,141 @@
+import { fork } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { root, runNode, tool } from './run.mjs'
+
+/**
+ * `npm run seams -- [--store sqlite|postgres] [--scenario name] [--group store|statements|callbacks] [--minutes M]`: runs each
+ * scenario of test/seams once for every call that it makes and every way in which that call can fail. With --at and --fault it
+ * repeats one of them, with its trace.
+ */
+const usage =
+  'usage: npm run seams -- [--store sqlite|postgres] [--scenario NAME] [--group store|statements|callbacks] [--minutes N] [--at CALL --fault FAULT]'
+
+/** The scenarios are tests, so they are compiled beside the package and never published with it. */
+const at = (file) => new URL(`../.cache/campaign/test/seams/${file}`, import.meta.url).href
+const POSTGRES = new URL('../.cache/campaign/test/campaign/postgres.js', import.meta.url).href
+
+if (process.send === undefined) await main()
+else process.once('message', (share) => void runShare(share))
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      store: { type: 'string', default: 'sqlite' },
+      scenario: { type: 'string' },
+      group: { type: 'string' },
+      minutes: { type: 'string', default: '600' },
+      at: { type: 'string' },
+      fault: { type: 'string' },
+    },
+  })
+  const isPostgres = values.store === 'postgres'
+  const groups = values.group === undefined ? groupsOf(isPostgres) : [values.group]
+  const isWrong =
+    !['sqlite', 'postgres'].includes(values.store) ||
+    !groupsOf(true).includes(groups[0]) ||
+    !(Number(values.minutes) > 0) ||
+    (groups[0] === 'statements' && !isPostgres) ||
+    (values.at === undefined) !== (values.fault === undefined) ||
+    (values.at !== undefined && (values.scenario === undefined || groups.length > 1))
+  if (isWrong) {
+    console.error(usage)
+    process.exitCode = 2
+    return
+  }
+  const { code, output } = await runNode([tool('typescript', 'tsc'), '-p', join(root, 'tsconfig.campaign.json')])
+  if (code !== 0) {
+    console.error(output)
+    process.exitCode = 1
+    return
+  }
+  const { SCENARIO_NAMES } = await import(at('seams.js'))
+  const names = values.scenario === undefined ? SCENARIO_NAMES : [values.scenario]
+  const server = isPostgres ? await (await import(POSTGRES)).startServer() : undefined
+  const share = { store: values.store, url: server?.url, names, groups, until: Date.now() + values.minutes * 60_000 }
+  try {
+    if (values.at !== undefined) await repeat(share, values)
+    else await campaign(share)
+  } finally {
+    await server?.stop()
+  }
+}
+
+/** Statements are seams of PostgreSQL only. */
+function groupsOf(isPostgres) {
+  return isPostgres ? ['store', 'statements', 'callbacks'] : ['store', 'callbacks']
+}
+
+async function repeat({ url, names, groups }, { at: text, fault }) {
+  const [{ runCase }, { seamOf }] = [await import(at('seams.js')), await import(at('seam.js'))]
+  const opened = await open(url)
+  const strike = { seam: seamOf(text), fault }
+  const { error, trace, isStruck } = await runCase({ scenario: names[0], group: groups[0], strike }, opened.openEngine)
+  console.log(trace.join('\n'))
+  console.log(isStruck ? `${text}: ${fault}` : `the call ${text} was not made`)
+  console.log(error === undefined ? 'every promise was kept' : (error.stack ?? error))
+  process.exitCode = error === undefined ? 0 : 1
+  await opened.close()
+}
+
+async function campaign(share) {
+  const began = Date.now()
+  const shares = Math.min(availableParallelism(), 8)
+  const sum = { done: 0, all: 0, missed: 0, failed: 0 }
+  const one = (index) =>
+    new Promise((resolve, reject) => {
+      const child = fork(new URL(import.meta.url))
+      child.send({ ...share, index, shares })
+      child.on('message', (told) => {
+        for (const key of Object.keys(sum)) sum[key] += told[key] ?? 0
+        if (told.failure !== undefined) console.log(`\n${told.failure}`)
+        progress(sum, began)
+      })
+      child.on('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`a share of the calls ended with ${code}`)),
+      )
+    })
+  await Promise.all(Array.from({ length: shares }, (_, index) => one(index)))
+  const seconds = ((Date.now() - began) / 1000).toFixed(0)
+  console.log(
+    `\n${sum.done} of ${sum.all} failing calls in ${seconds} s on ${share.store}; ${sum.missed} were not made again`,
+  )
+  console.log(`${sum.done - sum.failed} passed, ${sum.failed} failed`)
+  process.exitCode = sum.failed > 0 ? 1 : 0
+}
+
+async function runShare({ store, url, names, groups, until, index, shares }) {
+  const { listCases, runCase, shuffled, describeFailure } = await import(at('seams.js'))
+  const { openEngine, close } = await open(url)
+  const cases = shuffled(await listCases(names, groups, openEngine)).filter((_, i) => i % shares === index)
+  process.send({ all: cases.length })
+  let told = { done: 0, missed: 0, failed: 0 }
+  for (const each of cases) {
+    if (Date.now() > until) break
+    const { error, isStruck } = await runCase(each, openEngine)
+    told.done += 1
+    if (!isStruck) told.missed += 1
+    if (error !== undefined) Object.assign(told, { failed: 1, failure: describeFailure(each, store, error) })
+    if (told.done < 20 && error === undefined) continue
+    process.send(told)
+    told = { done: 0, missed: 0, failed: 0 }
+  }
+  process.send(told)
+  await close()
+  process.disconnect()
+}
+
+async function open(url) {
+  if (url === undefined) return { openEngine: undefined, close: async () => undefined }
+  const { engine, close } = await (await import(POSTGRES)).openPostgres(url)
+  return { openEngine: () => engine.empty(), close }
+}
+
+function progress({ done, all }, began) {
+  if (!process.stdout.isTTY || all === 0) return
+  const width = 30
+  const full = Math.round((done / all) * width)
+  const left = done === 0 ? '?' : Math.round((((Date.now() - began) / done) * (all - done)) / 1000)
+  process.stdout.write(`\r${'█'.repeat(full)}${'░'.repeat(width - full)} ${done}/${all} failing calls, ${left} s left `)
+}

@@ -1,0 +1,51 @@
+import { afterAll, expect, test } from 'vitest'
+import { PostgresEngine } from './campaign/postgres-engine.js'
+import { freshSchema, onPostgres } from './support/fresh-store.js'
+import { describeFailure, listCases, runCase, SCENARIO_NAMES, shuffled } from './seams/seams.js'
+import type { OpenEngine, SeamCase } from './seams/seams.js'
+import type { SeamFault, SeamGroup } from './seams/seam.js'
+
+/** `npm run seams` runs all of them; here each run takes the same sample. */
+const SAMPLE = onPostgres ? 6 : 60
+const SCENARIOS_MAX = onPostgres ? 4 : SCENARIO_NAMES.length
+
+/** Calls that once found a fault, with what it was: every such call of the scenario is run. */
+const KEPT: readonly [scenario: string, call: string, fault: SeamFault, found: string][] = [
+  [
+    'enqueue',
+    'settleJobs',
+    'fails after',
+    'an end that was written without an answer was logged as lost, without its hooks',
+  ],
+  ['retry', 'settleJobs', 'unreachable after', 'the same of an attempt that failed'],
+  ['transaction', 'transact', 'fails after', 'the same of an end that ctx.transaction had committed'],
+]
+
+const fresh = freshSchema()
+const engine = fresh === undefined ? undefined : await PostgresEngine.open(fresh.url, fresh.schema)
+const openEngine: OpenEngine = engine === undefined ? undefined : () => engine.empty()
+afterAll(() => engine?.close())
+
+const GROUPS: readonly SeamGroup[] = onPostgres ? ['store', 'statements', 'callbacks'] : ['store', 'callbacks']
+
+test.each(KEPT)('in scenario %s every %s that %s breaks no promise: %s', async (scenario, call, fault) => {
+  const cases = await listCases([scenario], ['store'], openEngine)
+  const kept = cases.filter(({ strike }) => strike.seam.call === call && strike.fault === fault)
+  expect(kept.length).toBeGreaterThan(0)
+  expect(await failuresOf(kept)).toEqual([])
+})
+
+test.each(GROUPS)('one failing call breaks no promise: %s', { timeout: 120_000 }, async (group) => {
+  const names = shuffled(SCENARIO_NAMES).slice(0, SCENARIOS_MAX)
+  const cases = shuffled(await listCases(names, [group], openEngine)).slice(0, SAMPLE)
+  expect(await failuresOf(cases)).toEqual([])
+})
+
+async function failuresOf(cases: readonly SeamCase[]): Promise<string[]> {
+  const failures: string[] = []
+  for (const each of cases) {
+    const { error } = await runCase(each, openEngine)
+    if (error !== undefined) failures.push(describeFailure(each, onPostgres ? 'postgres' : 'sqlite', error))
+  }
+  return failures
+}

@@ -1,32 +1,35 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { remakeFolder } from './remake-folder.mjs'
 import { root, runNode, tell, tool } from './run.mjs'
+
+const DIST = join(root, 'dist')
+/** It is in the folder that it describes, so that both are replaced at once. The tarball does not have it. */
+const STAMP = '.stamp'
 
 /**
  * Builds dist/ from src/: one ES module and one declaration for each file, and the files that are not TypeScript beside
- * them. Does nothing when dist/ was built from exactly these files; `--force` builds anyway.
+ * them. Does nothing when dist/ was built from exactly these files; `force` builds anyway. Several processes may build at
+ * once, and others may use dist/ meanwhile: it is replaced when the new one is complete.
  */
 export async function build({ force = false } = {}) {
   const inputs = fingerprint()
-  if (!force && existsSync(join(root, 'dist', 'index.js')) && readStamp() === inputs) {
-    return { name: 'build (dist is up to date)', code: 0, output: '', seconds: 0 }
-  }
-  rmSync(STAMP, { force: true })
-  rmSync(join(root, 'dist'), { recursive: true, force: true })
-  const result = await runNode([tool('typescript', 'tsc'), '-p', 'tsconfig.build.json'])
-  if (result.code === 0) {
-    copyAssets()
-    mkdirSync(dirname(STAMP), { recursive: true })
-    writeFileSync(STAMP, inputs)
-  }
+  if (!force && builtFrom() === inputs) return { name: 'build (dist is up to date)', code: 0, output: '', seconds: 0 }
+  let result
+  await remakeFolder(DIST, async (folder) => {
+    result = await runNode([tool('typescript', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder])
+    copyAssets(folder)
+    writeFileSync(join(folder, STAMP), inputs)
+    return result.code === 0
+  })
   return { name: 'build', ...result }
 }
 
-const STAMP = join(root, '.cache', 'build-stamp.txt')
-
-function readStamp() {
-  return existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : undefined
+/** What dist/ was built from; undefined when there is none. */
+export function builtFrom() {
+  const stamp = join(DIST, STAMP)
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : undefined
 }
 
 /** Name, size and time of all inputs of dist/: a removed file changes it as well as an edited one. */
@@ -40,9 +43,9 @@ function fingerprint() {
     .join('\n')
 }
 
-function copyAssets() {
+function copyAssets(folder) {
   for (const file of filesOf('src').filter((each) => each.endsWith('.sql'))) {
-    const target = join(root, 'dist', relative('src', file))
+    const target = join(folder, relative('src', file))
     mkdirSync(dirname(target), { recursive: true })
     cpSync(join(root, file), target)
   }

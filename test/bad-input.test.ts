@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
 import { codec, defaults, job, millrace, sqlite } from '../src/index.js'
 import type { JobRecord, Mill, MillOptions, MillraceError, Problem } from '../src/index.js'
 import { useProcesses } from './processes/child.js'
@@ -967,10 +966,6 @@ describe('hostile names', () => {
 })
 
 describe('in production', () => {
-  beforeAll(async () => {
-    expect((await build()).code).toBe(0)
-  })
-
   test('a store must be chosen, and none is created', async () => {
     const child = processes().run(`
       process.chdir(${JSON.stringify(processes().folder)})
@@ -993,10 +988,6 @@ describe('in production', () => {
 })
 
 describe.skipIf(onPostgres)('a second process with an old SQLite', () => {
-  beforeAll(async () => {
-    expect((await build()).code).toBe(0)
-  })
-
   test('is refused while the first process has the file open, and accepted when that has ended', async () => {
     const libsql = createRequire(import.meta.url).resolve('libsql')
     const program = `

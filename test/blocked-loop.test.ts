@@ -1,22 +1,17 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
+import { urlInBundle } from '../scripts/bundle.mjs'
 import { useProcesses } from './processes/child.js'
 
 /** X8 on real processes: a handler that blocks the event loop past its timeout and grace, beside a healthy worker. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
-const dist = (path: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, '..', 'dist', path)).href)
+const url = (path: string): string => JSON.stringify(urlInBundle(path))
 
 /** A mill built from its parts, because the grace of 30 s is no option. `block` blocks once, in the process with `blocks`. */
 const program = (extra: string, { blocks = false, graceMs = 500, timeout = `'500ms'` } = {}): string => `
-  const { buildMill } = await import(${dist('mill.js')})
-  const { systemWorld } = await import(${dist('world/world.js')})
-  const { postgres } = await import(${dist('postgres.js')})
+  const { buildMill } = await import(${url('mill.js')})
+  const { systemWorld } = await import(${url('world/world.js')})
+  const { postgres } = await import(${url('postgres.js')})
   function neverYields() { for (;;); }
   const spin = job('spin', { run: async () => {
     say('spins')

@@ -1,12 +1,8 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
 import { useProcesses } from './processes/child.js'
 
 /** X10 on real processes: kill -9, stalls longer than a lease, blocked loops, poison pills. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
 const census = `
 const census = []

@@ -2,8 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { afterAll, expect, test } from 'vitest'
 import { useProcesses } from './processes/child.js'
 
 /** A disk of sixteen megabytes: a small file system in memory, where this machine allows to mount one. */
@@ -12,9 +11,6 @@ const mounted =
   process.platform === 'linux' && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', disk]).status === 0
 const processes = useProcesses()
 
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 afterAll(() => {
   if (mounted) spawnSync('umount', [disk])
   rmSync(disk, { recursive: true, force: true })

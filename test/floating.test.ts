@@ -1,12 +1,8 @@
-import { beforeAll, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { expect, test } from 'vitest'
 import { useProcesses } from './processes/child.js'
 
 /** A job that has ended can still end the process, by a rejection that no code awaits. The job that is running then is not charged. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
 /** `leaves` ends and leaves a promise behind; `innocent` runs after it, and the promise rejects as soon as it has begun. */
 const program = (crashes: boolean): string => `

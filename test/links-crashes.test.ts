@@ -1,21 +1,14 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { beforeAll, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { expect, test } from 'vitest'
+import { urlInBundle } from '../scripts/bundle.mjs'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
 /** A process killed with -9 when a parent's end is on disk and its children are not released yet. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-}, 120_000)
 
 /** The library that the engine chooses, so that the handler's connection and the engine's use the same one. */
-const library = pathToFileURL(
-  join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
-).href
+const library = urlInBundle('store/sqlite/connection/library.js')
 const db = `
 const { chooseLibrary } = await import(${JSON.stringify(library)})
 const db = new (chooseLibrary().open)(file)

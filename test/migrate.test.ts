@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { BUNDLE, bundle, urlInBundle } from '../scripts/bundle.mjs'
 import { runNode } from '../scripts/run.mjs'
 import { job, millrace } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
@@ -14,13 +14,12 @@ import { freshDatabase } from './postgres/shared-postgres.js'
 /** `millrace migrate` as a real command: a process, its two streams and its exit code, on both stores. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-migrate-'))
-const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
+const MAIN = join(BUNDLE, 'cli', 'main.js')
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
 beforeAll(async () => {
-  const built = await build()
-  if (built.code !== 0) throw new Error(built.output)
+  await bundle()
   database = await freshDatabase()
   admin = new Client(database.url)
   await admin.connect()
@@ -141,7 +140,7 @@ describe('autoMigrate: false', () => {
 })
 
 test('a program that is refused ends by itself: no connection is left open', async () => {
-  const front = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'index.js')).href
+  const front = urlInBundle('index.js')
   const store = `${database.url}?schema=refused`
   writeFileSync(
     join(folder, 'refused.mjs'),

@@ -2,10 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
-import { root } from '../scripts/run.mjs'
+import { urlInBundle } from '../scripts/bundle.mjs'
 import { useProcesses } from './processes/child.js'
 
 /** Paths that cannot be a store, and links to one that can. */
@@ -17,7 +15,6 @@ const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
 
 beforeAll(async () => {
-  expect((await build()).code).toBe(0)
   chmodSync(folder, 0o755)
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -29,7 +26,7 @@ interface Outcome {
 }
 
 function openAs(uid: number | undefined, paths: readonly string[]): Outcome[] {
-  const front = pathToFileURL(join(root, 'dist', 'index.js')).href
+  const front = urlInBundle('index.js')
   const program = `
     import { millrace } from ${JSON.stringify(front)}
     const outcomes = []

@@ -1,6 +1,5 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
@@ -12,7 +11,6 @@ const processes = useProcesses()
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
 beforeAll(async () => {
-  expect((await build()).code).toBe(0)
   database = await freshDatabase()
   admin = new Client(database.url)
   await admin.connect()

@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import vm from 'node:vm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
 
 /**
  * What needs `millrace/reactive` as a user gets it: compiled, found by its name, in a process of its own, and bundled
- * for a browser tab. The package is compiled once into a directory that looks like a user's project.
+ * for a browser tab. The built package is copied into a directory that looks like a user's project.
  */
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '..')
@@ -19,10 +20,8 @@ beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'millrace-reactive-'))
   const home = join(project, 'node_modules', 'millrace')
   mkdirSync(home, { recursive: true })
-  const tsc = createRequire(import.meta.url)
-    .resolve('typescript/package.json')
-    .replace('package.json', 'bin/tsc')
-  await run(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', join(home, 'dist')], { cwd: root })
+  expect(await build()).toMatchObject({ code: 0 })
+  cpSync(join(root, 'dist'), join(home, 'dist'), { recursive: true })
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: unknown }
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'millrace', type: 'module', exports }))
   writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module' }))

@@ -1,5 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
 import { millrace } from '../src/index.js'
 import type { JobRecord, Logger } from '../src/index.js'
 import { buildMill } from '../src/mill.js'
@@ -12,9 +11,6 @@ import type { Child } from './processes/child.js'
 
 /** Real processes that real signals ask to end. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
 /** A worker whose handler ends after `ms`, or never. Something else keeps its process alive, as a server would. */
 const worker = (options: { ms?: number; stop?: string; extra?: string; lease?: string } = {}): Child =>

@@ -1,19 +1,15 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { urlInBundle } from '../scripts/bundle.mjs'
 import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
 /** A server for tests never outlives the process that started it, however that ends. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
-const TESTING = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'testing', 'index.js')).href
+const TESTING = urlInBundle('testing/index.js')
 
 /** A process that starts a server in a temporary folder of its own, and then goes on with `then`. */
 function starts(then: string, awaited = 'await '): { child: Child; temporary: string } {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { bundle } from '../scripts/bundle.mjs'
 import { root, runNode } from '../scripts/run.mjs'
 import { formatCensus, takeCensus } from '../scripts/torture/census.mjs'
 import { judgeErrands } from '../scripts/torture/errands-judge.mjs'
@@ -10,9 +10,7 @@ import { Verdict } from '../scripts/torture/verdict.mjs'
  * Short torture runs: the same script as by hand, as a process of its own. The large figures are in docs/guides/torture.md.
  * Each is judged by its exit code, which is 0 only when every promise held and the run proved something.
  */
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
+beforeAll(bundle)
 
 const torture = (...args: string[]): ReturnType<typeof runNode> =>
   runNode([join(root, 'scripts', 'torture.mjs'), ...args], { timeoutMs: 120_000 })

@@ -1,20 +1,13 @@
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
+import { urlInBundle } from '../scripts/bundle.mjs'
 import { useProcesses } from './processes/child.js'
 
 /** E4 and E5 on real processes: kill -9 around the commit of a caller's transaction, many writers, a library too new for its Node. */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
 /** The library that the engine chooses, so that the app's connection and the engine's use the same one. */
-const library = pathToFileURL(
-  join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
-).href
+const library = urlInBundle('store/sqlite/connection/library.js')
 const business = `
 const { chooseLibrary } = await import(${JSON.stringify(library)})
 const db = new (chooseLibrary().open)(file)

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
 import { category, job } from '../src/job/definition/define.js'
 import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
@@ -249,10 +248,6 @@ async function toldBy(children: readonly Child[]): Promise<Told[]> {
 }
 
 describe('with eight processes at once', () => {
-  beforeAll(async () => {
-    expect((await build()).code).toBe(0)
-  })
-
   test('each policy accepts exactly one job', { timeout: 120_000 }, async () => {
     const { children, go } = crowd(`
       for (let n = 0; n < ${VALUES}; n += 1)

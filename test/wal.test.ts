@@ -1,14 +1,10 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { expect, test } from 'vitest'
 import { root } from '../scripts/run.mjs'
 import { useProcesses } from './processes/child.js'
 
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
 /** Reads in another process, each a few moments long, so that of several readers one is always reading. */
 const READER = `

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { build } from '../build.mjs'
+import { BUNDLE, bundle } from '../bundle.mjs'
 import { root } from '../run.mjs'
 
 /**
@@ -10,11 +10,10 @@ import { root } from '../run.mjs'
  * processes; a build in between must not replace their files, or change what is being tested.
  */
 export async function breakGround(kind) {
-  const built = await build()
-  if (built.code !== 0) throw new Error(`the package does not build:\n${built.output}`)
+  await bundle()
   // The real path, because the shims compare it with what the kernel says a file descriptor is.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `millrace-torture-${kind}-`)))
-  cpSync(join(root, 'dist'), join(folder, 'package', 'dist'), { recursive: true })
+  cpSync(BUNDLE, join(folder, 'package', 'dist'), { recursive: true })
   cpSync(join(root, 'package.json'), join(folder, 'package', 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'package', 'node_modules'))
   return {

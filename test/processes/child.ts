@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { pathToFileURL } from 'node:url'
-import { afterEach } from 'vitest'
+import { afterEach, beforeAll } from 'vitest'
+import { bundle, urlInBundle } from '../../scripts/bundle.mjs'
 import { freshStore } from '../support/fresh-store.js'
 
 /** A message of a child program, and when this process received it. */
@@ -84,7 +84,7 @@ export class Child {
 
 let programs = 0
 const PREAMBLE = `
-import * as front from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'index.js')).href)}
+import * as front from ${JSON.stringify(urlInBundle('index.js'))}
 const { millrace, job, sqlite, Abort, Snooze } = front
 const say = (what, fields = {}) => process.stdout.write(JSON.stringify({ what, ...fields }) + '\\n')
 `
@@ -110,6 +110,7 @@ export class ProcessFixture {
 /** The folder, store and children of the current test. */
 export function useProcesses(): () => ProcessFixture {
   let place: ProcessFixture | undefined
+  beforeAll(bundle)
   afterEach(async () => {
     await place?.clear()
     place = undefined

@@ -127,7 +127,7 @@ describe('D2: a schema', () => {
       const found = await record(mill.handle(id))
       expect(found.state).toBe('parked')
       expect(found.attempts.map((a) => a.exit)).toEqual(['retried'])
-    })
+    }, 15_000)
     expect((await record(mill.handle(id))).attempt).toBe(0)
   })
 })
@@ -843,8 +843,9 @@ describe('X8: timeouts and slow handlers', () => {
     })
     const mill = await started({ jobs: [slow], slowAfter: '20ms', logger })
     const handle = await mill.enqueue(slow)
-    await vi.waitFor(() =>
-      expect(lines.filter((l) => l.message.startsWith('slow slow')).length).toBeGreaterThanOrEqual(2),
+    await vi.waitFor(
+      () => expect(lines.filter((l) => l.message.startsWith('slow slow')).length).toBeGreaterThanOrEqual(2),
+      15_000,
     )
     release.open()
     await handle.result()
@@ -1024,9 +1025,9 @@ describe('O2: mills', () => {
     })
     const mill = await started({ jobs: [work], concurrency: 1 })
     const handles = await mill.enqueueMany(work, Array(5).fill(undefined))
-    await vi.waitFor(() => expect(running).toBe(1))
+    await vi.waitFor(() => expect(running).toBe(1), 15_000)
     mill.configure({ concurrency: 5 })
-    await vi.waitFor(() => expect(running).toBe(5))
+    await vi.waitFor(() => expect(running).toBe(5), 15_000)
     release.open()
     await Promise.all(handles.map((handle) => handle.result()))
     expect(most).toBe(5)
@@ -1210,7 +1211,7 @@ describe('commands, in every state', () => {
     await caught(handle.result())
     expect(runs).toBe(3)
     expect(await mill.retry(handle.id)).toBe(true)
-    await vi.waitFor(async () => expect(await record(handle)).toMatchObject({ state: 'failed', attempt: 6 }))
+    await vi.waitFor(async () => expect(await record(handle)).toMatchObject({ state: 'failed', attempt: 6 }), 15_000)
     expect(runs).toBe(6)
   })
 
@@ -1442,7 +1443,7 @@ describe('ctx', () => {
     const mill = await started({ jobs: [work] })
     const handle = await mill.enqueue(work, undefined, { queue: 'q' })
     expect(await seen.opened).toEqual({ id: handle.id, job: 'work', attempt: 1, queue: 'q', aborted: false })
-    await vi.waitFor(async () => expect((await record(handle)).progress).toEqual({ done: 3, total: 10 }))
+    await vi.waitFor(async () => expect((await record(handle)).progress).toEqual({ done: 3, total: 10 }), 15_000)
     expect((await record(handle)).state).toBe('running')
     release.open()
     await handle.result()

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { GroupSealedError, job, millrace } from '../src/index.js'
 import type { EnqueueOptions, GroupHandle, Mill, MillOptions } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
@@ -14,9 +13,6 @@ import { freshStore, onPostgres } from './support/fresh-store.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'))
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-}, 120_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const mills: Mill[] = []
 afterEach(async () => {

@@ -258,7 +258,7 @@ describe('the enqueue hook with tx', () => {
       void mill.schedule(echo, 2, '1h', { tx })
       expect(() => void mill.enqueueMany(echo, [3, () => 4], { tx })).toThrow(/payloads\[1\]/)
     })
-    await vi.waitFor(() => expect([...spans].sort()).toEqual(['enqueue', 'enqueueMany', 'schedule']))
+    await vi.waitFor(() => expect([...spans].sort()).toEqual(['enqueue', 'enqueueMany', 'schedule']), 15_000)
     expect(await count(mill)).toBe(2)
   })
 
@@ -330,7 +330,7 @@ describe('the enqueue hook with tx', () => {
     const error: Logger['error'] = (fields) => void failures.push((fields as { err: Error }).err.message)
     const { mill, inTransaction } = await withHandle({ enqueue }, { logger: { ...logger, error } })
     inTransaction((tx) => void mill.enqueue(echo, 1, { tx }))
-    await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('twice'), 'not awaited']))
+    await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('twice'), 'not awaited']), 15_000)
     expect(await count(mill)).toBe(1)
   })
 
@@ -394,7 +394,7 @@ describe('the start hook', () => {
     }
     const mill = await started({ jobs: [echo], hooks, capture: { tenant } })
     await (await tenant.run('acme', () => mill.enqueue(echo, 1))).result()
-    await vi.waitFor(() => expect(seen).toEqual(['acme', 'acme']))
+    await vi.waitFor(() => expect(seen).toEqual(['acme', 'acme']), 15_000)
   })
 
   test.each<[string, Hooks['start'], RegExp]>([
@@ -482,7 +482,7 @@ describe('the settle hook', () => {
       ],
     })
     const { id } = await mill.enqueue(flaky)
-    await vi.waitFor(() => expect(states).toEqual(['done']))
+    await vi.waitFor(() => expect(states).toEqual(['done']), 15_000)
     const ms = expect.any(Number) as number
     const error = expect.objectContaining({ name: 'RangeError', message: 'first' }) as object
     const of = { id, job: 'flaky', queue: 'default' }

@@ -144,7 +144,7 @@ describe('when there is no connection for as long as the attempt may take', () =
     await mill.retry(handle.id)
     expect(await handle.result({ timeout: '10s' })).toBe('written')
     // A client that arrived too late was returned to the pool.
-    await expect.poll(() => pool.idleCount, { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => pool.idleCount, { timeout: 15_000 }).toBe(1)
   })
 })
 

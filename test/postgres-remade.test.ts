@@ -211,7 +211,7 @@ describe('while the schema is dropped', () => {
     const kept = await mill.enqueue(mail, 1, { in: '1s' })
     await drop()
     await expect(mill.enqueue(mail, 2)).rejects.toBeInstanceOf(StoreGoneError)
-    await expect.poll(() => lines.some((line) => line.startsWith('cannot claim')), { timeout: 5_000 }).toBe(true)
+    await expect.poll(() => lines.some((line) => line.startsWith('cannot claim')), { timeout: 15_000 }).toBe(true)
     await restore()
     await kept.result({ timeout: '20s' })
     await (await mill.enqueue(mail, 3)).result({ timeout: '20s' })

@@ -1,6 +1,5 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
@@ -13,7 +12,6 @@ let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
 const proxies: Proxy[] = []
 beforeAll(async () => {
-  expect((await build()).code).toBe(0)
   database = await freshDatabase()
   admin = new Client(database.url)
   await admin.connect()
@@ -161,7 +159,7 @@ describe('behind a pooler that assigns sessions per transaction', () => {
       )
       await producer(store, 20, `await mill.enqueue(work, { n, at: Date.now() }, { key: 'k' + n })`).receives('did')
       const times = await untilRan(idle, 220)
-      expect(times.at(-1)).toBeLessThan(5_000)
+      expect(times.at(-1)).toBeLessThan(SOON_MS)
       const { rows } = await admin.query(
         `select query from pg_stat_activity where application_name = 'millrace' and datname = current_database() and query ilike '%listen%'`,
       )
@@ -212,7 +210,7 @@ describe('connections', () => {
       busy.process.kill('SIGTERM')
       await busy.receives('closed')
       expect(await busy.exited).toBe(0)
-      await expect.poll(connections, { timeout: 5_000 }).toBe(0)
+      await expect.poll(connections, { timeout: 15_000 }).toBe(0)
     },
   )
 
@@ -271,9 +269,9 @@ describe('a close', () => {
       store,
     )
     const closed = await child.receives('closed')
-    expect(closed['tookMs']).toBeLessThan(5_000)
+    expect(closed['tookMs']).toBeLessThan(15_000)
     expect(await child.exited).toBe(0)
-    await expect.poll(connections, { timeout: 5_000 }).toBe(0)
+    await expect.poll(connections, { timeout: 15_000 }).toBe(0)
   })
 
   test('leaves nothing behind when the open is refused', { timeout: 2 * POLL_MS }, async () => {

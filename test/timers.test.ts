@@ -1,5 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
 import { useProcesses } from './processes/child.js'
 
 /**
@@ -7,13 +6,10 @@ import { useProcesses } from './processes/child.js'
  * (the sentinel) shows that the time of the first has passed, so that "it did not fire" is observed and not merely assumed.
  */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
 const BALLOT = `
 const endBallot = job('end-ballot', async (p) => say('fired', { id: p.id, now: Date.now() }))
-const mill = await millrace({ store: file, jobs: { endBallot }, logger: false, poll: '1s' })
+const mill = await millrace({ store: file, jobs: { endBallot }, logger: false, poll: '60s' })
 `
 const schedule = (inMs: number, sentinelMs: number): string => `${BALLOT}
 const due = Date.now() + ${inMs}
@@ -53,7 +49,7 @@ describe('T3: a durable timer', () => {
     const started = await second.receives('started')
     const said = await second.receives('fired')
     expect(said['id']).toBe('ballot')
-    expect((said['now'] as number) - (started['now'] as number)).toBeLessThan(1_000)
+    expect((said['now'] as number) - (started['now'] as number)).toBeLessThan(20_000)
     await untilSentinel(second)
   })
 

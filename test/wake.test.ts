@@ -1,8 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../scripts/build.mjs'
+import { describe, expect, test } from 'vitest'
+import { urlInBundle } from '../scripts/bundle.mjs'
 import { useProcesses } from './processes/child.js'
 import type { Child, Message } from './processes/child.js'
 import { onPostgres, UNFLUSHED } from './support/fresh-store.js'
@@ -12,14 +10,9 @@ import { onPostgres, UNFLUSHED } from './support/fresh-store.js'
  * sooner; times are bounded generously, because the machine may be busy with other tests.
  */
 const processes = useProcesses()
-beforeAll(async () => {
-  expect((await build()).code).toBe(0)
-})
 
-const SOON_MS = 5_000
-const LIBRARY = pathToFileURL(
-  join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
-).href
+const SOON_MS = 20_000
+const LIBRARY = urlInBundle('store/sqlite/connection/library.js')
 const NO_WATCH = `
   const fs = (await import('node:fs')).default
   fs.watch = () => { throw Object.assign(new Error('ENOSPC: no watches left'), { code: 'ENOSPC' }) }

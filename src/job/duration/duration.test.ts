@@ -134,9 +134,9 @@ describe('a duration', () => {
 
   it('that is a giant text is refused unread, and shown cut', () => {
     for (const text of ['1'.repeat(1e6), '1h'.repeat(5e5), ' '.repeat(1e6), `P${'1'.repeat(1e6)}D`]) {
-      const began = performance.now()
+      const before = process.cpuUsage()
       const problem = problemWith(text)
-      expect(performance.now() - began).toBeLessThan(100)
+      expect(process.cpuUsage(before).user / 1000).toBeLessThan(100)
       expect(problem.length).toBeLessThan(400)
       expect(problem).toMatch(/… \(\d+ characters\); it is longer than 64 characters$/)
     }

@@ -44,7 +44,7 @@ function childOf(random: Random, given: readonly After[]): [string, object, Enqu
     ...(random.chance(0.1) ? { in: random.int(1, 2_000) } : {}),
     ...(random.chance(0.05) ? { expires: random.int(100, 5_000) } : {}),
   }
-  return [name, { ...payload, policy, parents: ids, ...(group === undefined ? {} : { group }) }, options]
+  return [name, { ...payload, policy, after: ids, ...(group === undefined ? {} : { group }) }, options]
 }
 
 async function enqueueChild(scenario: ScenarioClient): Promise<void> {
@@ -101,7 +101,7 @@ async function replaceParent(scenario: ScenarioClient): Promise<void> {
   const { sim, mill, random } = scenario
   const key = random.chance(0.5) ? 'parent' : `key-${random.int(1, 3)}`
   const policy = random.pick(ON_PARENT_FAILURE)
-  const payload = { ms: random.int(0, 300), n: random.int(1, 9), policy, parents: [] }
+  const payload = { ms: random.int(0, 300), n: random.int(1, 9), policy, after: [] }
   const options = { key, onDuplicate: 'replace', after: [['steady', key] as const], onParentFailure: policy } as const
   await asTenant(scenario, random, (tenant) => mill.enqueue('steady', { ...payload, tenant }, options))
   sim.count('children in the place of their parent')
@@ -139,7 +139,7 @@ function fan({ random }: ScenarioClient, f: FlowBuilder, tenant: string | undefi
   }
   const middle = Array.from({ length: random.int(5, 10) }, (_, n) =>
     random.chance(0.7)
-      ? f.add('steady', { ms: n * 10, n, tenant, policy: 'wait', parents: [top.id] }, { after: [top] })
+      ? f.add('steady', { ms: n * 10, n, tenant, policy: 'wait', after: [top.id] }, { after: [top] })
       : add([top]),
   )
   add(middle)

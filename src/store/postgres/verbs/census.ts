@@ -19,7 +19,7 @@ interface RawJob extends Omit<CensusJob, 'after' | 'tableCount'> {
 }
 
 function toCensusJob({ payload, options, log, after, rows, leases, ...job }: RawJob): CensusJob {
-  const given = read(payload) as Partial<Pick<CensusJob, 'follows' | 'policy' | 'n'>> & { parents?: readonly string[] }
+  const given = read(payload) as Partial<Pick<CensusJob, 'follows' | 'policy' | 'n'>> & { after?: readonly string[] }
   const { unique, tick } = read(options) as {
     unique?: { key: string; while: CensusJob['while'] }
     tick?: { schedule: string; at: number }
@@ -29,7 +29,7 @@ function toCensusJob({ payload, options, log, after, rows, leases, ...job }: Raw
     ...job,
     tableCount: rows > 0 ? rows : leases,
     follows: given.follows ?? null,
-    payloadParents: given.parents ?? [],
+    payloadParents: given.after ?? [],
     policy: given.policy ?? null,
     n: given.n ?? null,
     slot: unique?.key ?? null,

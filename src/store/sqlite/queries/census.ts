@@ -11,7 +11,7 @@ const census = (more: string): string => `
        'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
        'crashes', coalesce(l.crashes, h.crashes), 'streak', coalesce(l.streak, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker, 'keepUntil', h.keep_until,
        'lastLogWorker', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'logEntries', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
-       'after', json(coalesce(j.after, '[]')), 'payloadParents', json(coalesce(j.payload -> '$.parents', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
+       'after', json(coalesce(j.after, '[]')), 'payloadParents', json(coalesce(j.payload -> '$.after', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
      from millrace_jobs j
      join millrace_lanes n on n.lane = j.lane
      left join millrace_live l on l.seq = j.seq

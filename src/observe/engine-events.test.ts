@@ -290,14 +290,14 @@ describe('one line a transition', () => {
 
   test('of a fault that repeats among others, a hundred texts are remembered', () => {
     const { events, lines } = createEvents()
-    const troubled = (from: number, to: number): void => {
+    const fail = (from: number, to: number): void => {
       for (let n = from; n < to; n += 1) events.storeFailed('claim', new Error(`${n}`))
     }
-    troubled(0, 100)
-    troubled(0, 100)
+    fail(0, 100)
+    fail(0, 100)
     expect(lines).toHaveLength(100)
-    troubled(100, 101)
-    troubled(0, 1)
+    fail(100, 101)
+    fail(0, 1)
     expect(lines).toHaveLength(102)
   })
 

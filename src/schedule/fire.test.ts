@@ -37,14 +37,14 @@ test('a schedule that cannot be fired here is reported, and the others are fired
   for (const [id, text] of Object.entries(texts))
     await store.schedules.putSchedule({ id, spec: text, createdAt: NOON - 1, pausedAt: null, nextAt: NOON }, null)
   const [reported, fired]: [string[], string[]] = [[], []]
-  const looked = await fireDue({
+  const result = await fireDue({
     world,
     store,
     keepCancelledMs: () => 0,
     fired: (schedule, ticks, jobs) => void fired.push(`${schedule} ${ticks.length} ${jobs.length}`),
     storeFailed: (what) => void reported.push(what),
   })
-  expect([looked.due, looked.fired]).toEqual([3, 1])
+  expect([result.due, result.fired]).toEqual([3, 1])
   expect(fired).toEqual(['right 1 1'])
   expect(reported.sort()).toEqual(['fire schedule "a zone of a newer machine"', 'fire schedule "no spec at all"'])
   await store.close()

@@ -16,23 +16,12 @@ const BEHAVIOUR = [
   'links',
   'recurring',
   'groups',
-  'clocks',
-  'calendar',
-  'model',
-  'liveness',
 ]
 /** Of PostgreSQL alone. */
-const OF_POSTGRES = [
-  'postgres-interleavings',
-  'postgres-races',
-  'postgres-sql',
-  'postgres-transactions',
-  'postgres-types',
-  'postgres-unknown-outcome',
-]
-const BEHAVIOUR_ON_POSTGRES = ['engine', 'cancel', 'unique', 'links', 'recurring', 'groups', 'model']
+const OF_POSTGRES = ['postgres-interleavings', 'postgres-races', 'postgres-sql', 'postgres-unknown-outcome']
+const BEHAVIOUR_ON_POSTGRES = ['links', 'groups', 'recurring', 'unique']
 /** They take minutes, or load other libraries. */
-const LEFT_OUT = /^src\/(reactive|cli)\/|start-postgres|libsql|verbs\/conflicts|one-library/
+const LEFT_OUT = /^src\/(reactive|cli)\/|start-postgres|libsql|verbs\/conflicts|one-library|migrations/
 
 /** The files of tests that may find a mutant, with PostgreSQL or without. */
 export function entriesOf(root, onPostgres) {

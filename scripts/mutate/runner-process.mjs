@@ -3,7 +3,7 @@ import { once } from 'node:events'
 
 /** A process without a sign of life for this long runs a loop that never ends; longer, if a test of it may take longer. */
 const STUCK_MS = 3_000
-const SLOWER_MAX = 5
+const SLOWER_MAX = 2
 const START_MAX_MS = 60_000
 /** What mutants leave behind adds up: a new process after this many. */
 const TRIES_MAX = 400

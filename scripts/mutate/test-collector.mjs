@@ -30,6 +30,10 @@ export class TestCollector {
     }),
   }
 
+  constructor() {
+    this.api.expect.extend({ toMatchInlineSnapshot: matchesSnapshot })
+  }
+
   async collect(load) {
     const suite = newSuite(undefined)
     this.#suite = suite
@@ -171,6 +175,13 @@ function begin(suite) {
     }
   })()
   return suite.begun
+}
+
+/** Snapshots of vitest need its own run. Texts are enough here: in quotes, indented like the code around them. */
+function matchesSnapshot(received, snapshot) {
+  const indent = /^\n( *)/.exec(snapshot)?.[1] ?? ''
+  const expected = snapshot.trim().replaceAll(`\n${indent}`, '\n')
+  return { pass: expected === `"${received}"`, message: () => `the text is not that of the snapshot: ${received}` }
 }
 
 /** Resolves to an error after `timeoutMs`, or to undefined when `work` ends. Its timer is real where a test fakes timers. */

@@ -253,7 +253,7 @@ describe('one line a transition', () => {
     const began = (): void => events.began({ ...named, attempt: 0 } as ClaimedJob)
     const all = (): void => {
       began()
-      events.enqueued([{ ...named, due: { inMs: 0 } } as NewJob])
+      events.enqueued([{ ...named, due: { inMs: 0 }, after: [{ id: 'a' }] } as unknown as NewJob])
       events.changed(named, 'ready', undefined)
       events.ticked('r', [{ at: 0, outcome: 'ran', reason: null, job: 'j' } as TickRow])
     }

@@ -269,7 +269,8 @@ describe('the options of a job', () => {
   test.each<[string, unknown, RegExp]>([
     ['run', 'x', /^run must be a function or lazy\(…\), got "x"$/],
     ['run', null, /^run must be a function/],
-    ['run', function* () {}, /^run /],
+    ['run', function* () {}, /^run must not be a generator function/],
+    ['run', (function* () {})(), /^run must be a function or lazy/],
     ['after', 5, /^after /],
     ['input', 'text', /^input must be a Standard Schema/],
     ['input', {}, /^input must be a Standard Schema/],

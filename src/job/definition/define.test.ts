@@ -219,6 +219,25 @@ describe('a lazy handler', () => {
     })
   })
 
+  test.each<[unknown, string]>([
+    [{}, 'it exports nothing'],
+    [null, 'must return the handler or its module, got null'],
+    ['./charge.js', 'must return the handler or its module, got "./charge.js"'],
+    [{ run: function* () {} }, 'must not be a generator function'],
+    [async function* () {}, 'must not be a generator function'],
+  ])('is refused when the importer returns something else: %#', async (loaded, message) => {
+    const lazily = job('a', { run: lazy((async () => loaded) as never) })
+    expect(await caught(lazily.run(1 as never))).toMatchObject({ message: expect.stringContaining(message) as string })
+  })
+
+  test('takes a function that imports it, and not what that returns', () => {
+    expect(() => lazy(Promise.resolve(handler) as never)).toThrow(/lazy\(\) takes a function .*, got a Promise/)
+  })
+
+  test.each([null, undefined, 5, 'text', {}, handler])('is not %#', (value) => {
+    expect(isLazy(value)).toBe(false)
+  })
+
   // An importer that throws synchronously returns no promise to catch it on.
   test('whose importer throws synchronously rejects, and is loaded again at the next run', async () => {
     let loads = 0

@@ -103,6 +103,19 @@ describe('one name', () => {
     expect(names(registry([a, a, job('a', run)]))).toEqual(['a'])
   })
 
+  test('registered twice without a handler of its own is one job if it is the same value, and two jobs else', () => {
+    const fallback = category('c', { run })
+    const make = (): AnyJob => job('a', { is: [fallback] })
+    const one = make()
+    expect(names(registry([one, one]))).toEqual(['a'])
+    expect(() => registry([one, make()])).toThrow(/one that runs `lazy or from a category` and one that runs/)
+  })
+
+  test('refused at registration is described by the beginning of its handler', () => {
+    const long = Object.assign(() => 1, { toString: () => `() =>\n  ${'x'.repeat(100)}` })
+    expect(() => registry([job('a', run), job('a', long)])).toThrow(`\`() => ${'x'.repeat(54)}\``)
+  })
+
   test('refused at registration leaves the first one registered', () => {
     const known = registry([job('a', run)])
     expect(() => known.register(job('a', () => 2) as AnyJob)).toThrow(DefinitionError)
@@ -133,6 +146,27 @@ describe('the lookup of the job of an enqueue', () => {
     const elsewhere = job('elsewhere', { run, queue: 'far' })
     expect(known.lookUp(elsewhere as AnyJob)).toMatchObject({ queue: 'far' })
     expect(known.has('elsewhere')).toBe(false)
+  })
+
+  test('resolves a job value that is not registered once, and its codec and keep are those of its results', () => {
+    const [own, jobs] = [codec({}), registry([], { keep: '3d' })]
+    const elsewhere = job('elsewhere', { run, codec: own, keep: '1d' })
+    expect([jobs.codecOf('elsewhere'), jobs.keepOf('elsewhere').done]).toEqual([defaultCodec, 3 * DAY])
+    const found = jobs.lookUp(elsewhere as AnyJob)
+    expect(jobs.lookUp(elsewhere as AnyJob)).toBe(found)
+    expect(jobs.codecOf('elsewhere')).toBe(own)
+    expect(jobs.keepOf('elsewhere').done).toBe(DAY)
+    expect(jobs.get('elsewhere')).toBeUndefined()
+  })
+
+  test('takes a registered job and its codec before others of the same name', () => {
+    const [own, other] = [codec({}), codec({})]
+    const here = job('a', { run, codec: own, keep: '1d' })
+    const jobs = registry([here])
+    expect(jobs.lookUp(here as AnyJob)).toBe(jobs.get('a'))
+    expect(jobs.lookUp(job('a', { run, codec: other, keep: '2d' }) as AnyJob).codec).toBe(other)
+    expect(jobs.codecOf('a')).toBe(own)
+    expect(jobs.keepOf('a').done).toBe(DAY)
   })
 
   test('refuses an unknown name with the near spelling', () => {
@@ -247,6 +281,16 @@ describe('an inherited option', () => {
       cancelled: 0,
       failed: 0,
     })
+  })
+
+  test('says what a job does when its parent fails', () => {
+    expect(registered(job('a', run)).onParentFailure).toBe('wait')
+    expect(registered(job('a', { run, is: [category('c', { onParentFailure: 'run' })] })).onParentFailure).toBe('run')
+  })
+
+  test('that comes equally near from two categories is refused at registration', () => {
+    const of = (name: string, limit: number) => category(name, { is: [category(`${name}x`, { retry: { limit } })] })
+    expect(() => registered(job('a', { run, is: [of('l', 1), of('r', 2)] }))).toThrow('comes equally near')
   })
 
   test('is refused when no level has a handler', () => {

@@ -310,7 +310,7 @@ describe('a point in time', () => {
 
   it.each<[unknown, RegExp]>([
     [new Date(NOW + 100 * 365.25 * DAY + 1), /more than 100 years away/],
-    ['x2026-11', /a number with a unit should follow/],
+    ['x2026-11', /got "x2026-11"; at "x2026-11" a number with a unit should follow$/],
     ['2127-01-01T00:00:00Z', /more than 100 years away/],
     [new Date(8.64e15), /more than 100 years away/],
     ['2026-11-02', /did you mean "2026-11-02T00:00:00Z"/],

@@ -84,12 +84,12 @@ function choose(mutants, { equivalent, sample, seed = 1 }) {
   return { chosen: draw(open, sample ?? open.length, seed), equivalents: mutants.length - open.length, stale }
 }
 
+/** In the order in which they are drawn: where the time ends early, those that were tried are a sample too. */
 function draw(list, count, seed) {
   if (count >= list.length) return list
   const random = seededRandom(seed)
   const rest = [...list]
-  const drawn = Array.from({ length: count }, () => rest.splice(random.between(0, rest.length - 1), 1)[0])
-  return drawn.sort((one, other) => one.id - other.id)
+  return Array.from({ length: count }, () => rest.splice(random.between(0, rest.length - 1), 1)[0])
 }
 
 class Trials {

@@ -16,7 +16,17 @@ export function causeCode(error: unknown): string | undefined {
 const TRANSIENT = new Set(['40P01', '40001'])
 
 export function isTransient(error: unknown): boolean {
-  return TRANSIENT.has(codeOf(error) ?? '')
+  return TRANSIENT.has(codeOf(error) ?? '') || isPartitionAdded(error)
+}
+
+/**
+ * The partition of a day was added while a row of that day was on its way into the default partition: written again,
+ * it gets into the new one. The server names the function that refused it, in any language; a partition that cannot be
+ * added, because the default one has rows of its day, is refused by another function.
+ */
+function isPartitionAdded(error: unknown): boolean {
+  const { routine } = Object(error) as { readonly routine?: unknown }
+  return codeOf(error) === '23514' && routine === 'ExecPartitionCheckEmitError'
 }
 
 /** The connection is unusable: it was lost, or its server no longer accepts writes (a failover). */

@@ -1,11 +1,12 @@
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ContractFixture, only } from '../../../../test/contract/fixture.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import type { JobStore } from '../../store.js'
 import { systemWorld } from '../../../world/world.js'
 import { openDatabase } from '../connection/open.js'
 import { PostgresStore } from '../postgres-store.js'
+import { dayQueries } from '../queries/days.js'
 import { targetOf } from '../connection/target.js'
 
 const DAY_MS = 86_400_000
@@ -98,6 +99,24 @@ describe('days', () => {
     clock.now += DAY_MS
     await prune()
     expect(await tables()).toContain('jobs_2040_01_13')
+  })
+
+  test('hold a job that was on its way into the default partition when they were added', async () => {
+    const day = Math.floor(NOON / DAY_MS)
+    const queries = dayQueries(home())
+    await sql.query('begin')
+    await sql.query(`lock table ${home()}.jobs_rest in access exclusive mode`)
+    const inserted = b.one()
+    await vi.waitFor(async () => {
+      await sql.query('select pg_stat_clear_snapshot()')
+      const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      expect((await sql.query(waiting)).rowCount).toBe(1)
+    })
+    await sql.query(queries.create('jobs', day))
+    await sql.query(queries.attach('jobs', day))
+    await sql.query('commit')
+    await inserted
+    expect(await whereIs('jobs')).toEqual({ jobs_2040_01_10: 1 })
   })
 
   test('hold the jobs that are enqueued on them, and their later ends', async () => {

@@ -170,7 +170,7 @@ export class Client {
 
   async edit(id: string, change: JobEdit): Promise<boolean> {
     const copy = copyOptions(change)
-    const problems = checkEdit(copy)
+    const problems = checkEdit(copy, this.#parts.world.clock.now())
     if (problems.length > 0) throw new InvalidOptionsError(`edit(${show(id)})`, problems)
     return this.#command(id, 'edit', (row) => this.#editOf(row, copy))
   }

@@ -121,6 +121,9 @@ export class DuplicateJobError extends MillraceError {
   }
 }
 
+/** How many missing parents a message lists. */
+const MISSING_SHOWN_MAX = 10
+
 /** A parent in `after` does not exist. Nothing was written. */
 export class ParentMissingError extends MillraceError {
   /** The missing parents: an id, or a job's name and a key. */
@@ -128,7 +131,7 @@ export class ParentMissingError extends MillraceError {
   /** `where`: the path of the job in a bulk. */
   constructor(missing: ParentMissingError['missing'], where = '') {
     const shown = missing
-      .slice(0, 10)
+      .slice(0, MISSING_SHOWN_MAX)
       .map((one) => ('id' in one ? one.id : `${JSON.stringify(one.name)} with key ${JSON.stringify(one.key)}`))
     const more = missing.length > shown.length ? ` and ${missing.length - shown.length} more` : ''
     super(
@@ -139,12 +142,19 @@ export class ParentMissingError extends MillraceError {
   }
 }
 
+/** A longer cycle is shown by its two ends. */
+const CYCLE_SHOWN_MAX = 12
+
+function shortened(path: readonly string[]): readonly string[] {
+  return [...path.slice(0, 6), `… ${path.length - 11} more …`, ...path.slice(-5)]
+}
+
 /** The links of the jobs would form a cycle. Nothing was written. */
 export class CycleError extends MillraceError {
   /** The cycle: each job waits for the next, and the last is the first. */
   readonly path: readonly string[]
   constructor(path: readonly string[], advice = 'take one of these links out') {
-    const shown = path.length <= 12 ? path : [...path.slice(0, 6), `… ${path.length - 11} more …`, ...path.slice(-5)]
+    const shown = path.length <= CYCLE_SHOWN_MAX ? path : shortened(path)
     super('E_CYCLE', `after: these jobs would wait for each other for ever: ${shown.join(' → ')}; ${advice}`)
     this.path = path
   }

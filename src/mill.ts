@@ -5,6 +5,7 @@ import type { QueueParts } from './client/commands/queues.js'
 import { enqueueThroughHooks } from './client/enqueue/enqueue-hooks.js'
 import type { EnqueueVerbs } from './client/enqueue/enqueue-hooks.js'
 import { defaultCodec } from './codec/codec.js'
+import { givenOf } from './codec/options-object.js'
 import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/definition/registry.js'
@@ -184,7 +185,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
   configure(change: Partial<MillOptions>): void {
     checkChange(change)
-    this.#options = { ...this.#options, ...change }
+    this.#options = { ...this.#options, ...givenOf(change) }
     this.#started?.configure(this.#workerOptions())
   }
 

@@ -7,7 +7,14 @@ import { isOptionsObject } from '../codec/options-object.js'
 import { show } from '../codec/show.js'
 import { isId } from '../job/definition/check-after.js'
 import { FOREIGN_FILTER_OPTIONS } from '../job/definition/foreign-option-names.js'
-import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/definition/check-options.js'
+import {
+  checkEnqueueOptions,
+  checkNotTooFar,
+  isCount,
+  isDurationOrInfinity,
+  isKey,
+  isName,
+} from '../job/definition/check-options.js'
 import { parseInstant } from '../job/duration/duration.js'
 import { STATES } from '../job/rules/states.js'
 
@@ -61,7 +68,7 @@ export function checkCountFilter(filter: unknown): Problem[] {
 }
 
 /** An edit takes the options of an enqueue, except those that identify the job. */
-export function checkEdit(change: unknown): Problem[] {
+export function checkEdit(change: unknown, nowMs: number): Problem[] {
   if (!isOptionsObject(change)) return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
   const policy =
@@ -73,8 +80,9 @@ export function checkEdit(change: unknown): Problem[] {
     problem.message === 'is not an option'
       ? { ...problem, message: `${problem.message}${didYouMean(problem.path, ['payload'])}` }
       : problem
+  const wrong = checkEnqueueOptions(options, '').map(withSuggestion)
   return [
-    ...checkEnqueueOptions(options, '').map(withSuggestion),
+    ...(wrong.length > 0 ? wrong : checkNotTooFar(options, '', nowMs)),
     ...policy,
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
     ...(options['tx'] === undefined

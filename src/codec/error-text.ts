@@ -25,6 +25,8 @@ export type ErrorProps = Readonly<Record<string, string | number | boolean | nul
 
 /** The maximum size of an error's record, as JSON in UTF-8. */
 const LIMIT_BYTES = 65_536
+/** A smaller limit would leave no room for texts. */
+const LIMIT_MIN_BYTES = 1_024
 
 /** How many causes are followed, and how many errors of one aggregate are kept. */
 const CAUSES_MAX = 8
@@ -45,7 +47,7 @@ const PROP_TEXT_BYTES = 1_024
  */
 export function describeError(thrown: unknown, limitBytes: number = LIMIT_BYTES): ErrorRecord {
   try {
-    return describe(thrown, Math.max(1024, limitBytes), CAUSES_MAX, new Set())
+    return describe(thrown, Math.max(LIMIT_MIN_BYTES, limitBytes), CAUSES_MAX, new Set())
   } catch {
     // Stack overflow, or out of memory.
     return { name: 'Error', message: 'the thrown value could not be read' }

@@ -13,3 +13,8 @@ export function isPlainObject(value: unknown): value is object {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
+
+/** The options that are given: one that is undefined counts as left out. */
+export function givenOf<Options extends object>(options: Options): Partial<Options> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<Options>
+}

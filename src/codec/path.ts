@@ -6,6 +6,8 @@ export type Segment = string | number | { readonly tag: string; readonly written
 
 /** A longer path is shown by its two ends: a value can be nested a thousand levels deep. */
 const SEGMENTS_SHOWN = 24
+/** A longer key is shown in quotes, cut. */
+const KEY_SHOWN_MAX = 60
 
 /**
  * Formats a path relative to the encoded value: `user.db`, `lines[3]["unit price"]`, `users.get("ada")`, or '' for the value
@@ -72,6 +74,6 @@ function formatTagged(
 
 function formatKey(key: string | number, isFirst: boolean): string {
   if (typeof key === 'number') return `[${key}]`
-  if (key.length > 60 || !/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key)) return `[${showText(key)}]`
+  if (key.length > KEY_SHOWN_MAX || !/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key)) return `[${showText(key)}]`
   return isFirst ? key : `.${key}`
 }

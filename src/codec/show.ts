@@ -28,7 +28,7 @@ export function show(value: unknown): string {
 
 /** A text in quotes, cut when it is long. Only its beginning is read, so a huge text costs nothing. */
 export function showText(text: string): string {
-  const covered = withoutPassword(text.slice(0, COVERED_MAX))
+  const covered = withoutPassword(beginning(text))
   if (covered.length <= SHOWN_MAX) return JSON.stringify(covered)
   return `${JSON.stringify(covered.slice(0, SHOWN_MAX))}… (${text.length} characters)`
 }
@@ -65,11 +65,16 @@ export function className(value: object): string {
 export function reason(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error
-    return typeof message === 'string' ? cut(withoutLogins(message.slice(0, COVERED_MAX)), REASON_MAX) : show(message)
+    return typeof message === 'string' ? cut(withoutLogins(beginning(message)), REASON_MAX) : show(message)
   } catch {
     // Reading the value threw again.
     return 'it throws when it is read'
   }
+}
+
+/** What is searched for a password. Where the text is cut, one may go on: it ends with the mark that ends a login. */
+function beginning(text: string): string {
+  return text.length <= COVERED_MAX ? text : `${text.slice(0, COVERED_MAX)}@`
 }
 
 function cut(text: string, max = SHOWN_MAX): string {

@@ -1,6 +1,6 @@
 import { InvalidOptionsError } from '../errors.js'
 import type { Codec } from '../codec/codec.js'
-import { isOptionsObject } from '../codec/options-object.js'
+import { givenOf, isOptionsObject } from '../codec/options-object.js'
 import {
   BOUNDS,
   LOOP_ONLY,
@@ -107,6 +107,14 @@ export const defaults = {
   onSystemRecovery: undefined,
 } as const
 
+/** The most handlers at once, of a mill and of one queue, and the most crashes that a job may be charged. */
+const CONCURRENCY_MAX = 100_000
+const CRASH_BUDGET_MAX = 1_000
+/** Shorter ones would keep a core busy, or declare a live worker dead. */
+const POLL_MIN_MS = 10
+const LEASE_MIN_MS = 500
+const SLOW_AFTER_MIN_MS = 10
+
 const isPositiveDuration =
   (min: number): Check =>
   (value) => {
@@ -138,7 +146,7 @@ const isQueues: Check = (value) => {
   })
 }
 
-const isConcurrency = isCount(1, 100_000)
+const isConcurrency = isCount(1, CONCURRENCY_MAX)
 const QUEUE: Fields = { fields: { concurrency: isConcurrency }, notYet: BOUNDS, foreignNames: FOREIGN_QUEUE_OPTIONS }
 
 const queueProblem: Check = (given) => {
@@ -170,12 +178,12 @@ const FIELDS: Fields = {
     capture: isCapture,
     concurrency: isConcurrency,
     queues: isQueues,
-    poll: isPositiveDuration(10),
-    lease: isPositiveDuration(500),
-    crashBudget: isCount(1, 1_000),
+    poll: isPositiveDuration(POLL_MIN_MS),
+    lease: isPositiveDuration(LEASE_MIN_MS),
+    crashBudget: isCount(1, CRASH_BUDGET_MAX),
     retry: isRetry,
     timeout: isTimeout,
-    slowAfter: isPositiveDuration(10),
+    slowAfter: isPositiveDuration(SLOW_AFTER_MIN_MS),
     keep: isKeep,
     autoMigrate: (value) => (typeof value === 'boolean' ? undefined : `must be true or false, got ${show(value)}`),
     hooks: isHooks,
@@ -215,7 +223,9 @@ const CHANGEABLE = ['concurrency', 'queues', 'poll', 'crashBudget', 'slowAfter']
 
 export function checkChange(change: unknown): void {
   checkMillOptions(change, 'configure()')
-  const fixed = Object.keys(change as object).filter((name) => !(CHANGEABLE as readonly string[]).includes(name))
+  const fixed = Object.keys(givenOf(change as object)).filter(
+    (name) => !(CHANGEABLE as readonly string[]).includes(name),
+  )
   if (fixed.length === 0) return
   const problems = fixed.map((path) => ({
     path,

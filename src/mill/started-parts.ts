@@ -43,7 +43,10 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
   logStarted(parts, worker)
   return {
     wake: () => worker.wake(),
-    configure: (changed) => worker.configure(changed),
+    configure: (changed) => {
+      worker.configure(changed)
+      upkeep.configured()
+    },
     stop: async (deadlineMs) => {
       const stopped = upkeep.stop()
       await worker.stop(deadlineMs)

@@ -31,6 +31,8 @@ export interface UpkeepParts {
 export interface Upkeep {
   /** The worker settled a job. */
   settled(job: SettledJob): void
+  /** The options were changed. */
+  configured(): void
   stop(): Promise<unknown>
 }
 
@@ -52,14 +54,16 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
   const storeFailed = (what: string, error: unknown): void => events.storeFailed(what, error)
   const pollMs = (): number => options().pollMs
   const pruner = new Pruner(world, store, storeFailed)
+  const promoter = new Promoter({ world, pollMs, ...promotePartsOf(given) })
+  const scheduler = new Scheduler({
+    ...firePartsOf(given),
+    pollMs,
+    stepped: (step) => events.clockStepped(step),
+    scheduleRecovered: (schedule, aheadMs) => events.scheduleRecovered(schedule, aheadMs),
+  })
   const parts = [
-    new Promoter({ world, pollMs, ...promotePartsOf(given) }),
-    new Scheduler({
-      ...firePartsOf(given),
-      pollMs,
-      stepped: (step) => events.clockStepped(step),
-      scheduleRecovered: (schedule, aheadMs) => events.scheduleRecovered(schedule, aheadMs),
-    }),
+    promoter,
+    scheduler,
     new Rescuer({
       world,
       store,
@@ -77,6 +81,10 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
   return {
     settled: ({ to, keepMs }) => {
       if (isFinal(to) && keepMs > 0) pruner.ended(keepMs)
+    },
+    configured: () => {
+      promoter.configured()
+      scheduler.configured()
     },
     stop: () => Promise.all(parts.map((part) => part.stop())),
   }

@@ -72,6 +72,8 @@ export interface EngineEvents {
 
 /** A fault may repeat many times a second: it is logged when it is new, and again after this many times. */
 const REPEAT_EVERY = 100
+/** How many different faults are counted; at one more all counts begin again. */
+const FAULTS_MAX = 100
 
 /** How many schedules that skip their ticks are remembered, so that each is warned of once. */
 const SKIPPING_MAX = 1_000
@@ -172,7 +174,7 @@ function repeatFilter(): (what: string) => boolean {
   return (what) => {
     const before = times.get(what) ?? 0
     times.set(what, before + 1)
-    if (times.size > 100) times.clear()
+    if (times.size > FAULTS_MAX) times.clear()
     return before % REPEAT_EVERY === 0
   }
 }

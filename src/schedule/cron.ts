@@ -98,7 +98,7 @@ function timesOf(fields: readonly Field[]): CronTimes {
   const crons = apartFromFebruary(fields).map((each) => new Cron(each.map(spell).join(' '), { utcOffset: 0 }))
   const hours = fields[2] as Field
   return {
-    isFixed: !hours.hasStep && hours.values.length < 24,
+    isFixed: !hours.hasStep && hours.values.length < HOURS_OF_DAY,
     nextReading(afterReading) {
       const found = crons.flatMap((cron) => cron.nextRun(new Date(afterReading))?.getTime() ?? [])
       return found.length === 0 ? undefined : Math.min(...found)
@@ -123,6 +123,7 @@ function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[]
   return [...inOtherMonths, inFebruary.with(4, { ...month, isOpen: false, values: [FEBRUARY] })]
 }
 
+const HOURS_OF_DAY = 24
 const FEBRUARY = 2
 const FEBRUARY_DAYS = 29
 

@@ -68,6 +68,11 @@ export class Scheduler {
     this.#poller.start()
   }
 
+  /** The poll interval was changed: a shorter one must not wait for the end of a longer one. */
+  configured(): void {
+    this.#poller.pollIn(this.#parts.pollMs())
+  }
+
   async stop(): Promise<void> {
     this.#unhint?.()
     await this.#poller.stop()

@@ -98,8 +98,13 @@ function summary(first: number, { newest, count, olderLast }: Walked, isMore: bo
   return { newest, older: { count: isMore ? WALK_MAX : older, isMore, first, last: olderLast ?? first } }
 }
 
+/** Hexadecimal digits of a digest, of four bits each: a number that fits into a double. */
+const JITTER_DIGITS = 12
+
 /** The delay of a job after its tick: derived from the schedule and the tick, so that it is the same after a crash. */
 export function jitterOf(schedule: string, at: number, jitterMs: number): number {
   if (jitterMs === 0) return 0
-  return Math.floor((Number.parseInt(digest(`${schedule}\n${at}`).slice(0, 12), 16) / 2 ** 48) * (jitterMs + 1))
+  return Math.floor(
+    (Number.parseInt(digest(`${schedule}\n${at}`).slice(0, JITTER_DIGITS), 16) / 16 ** JITTER_DIGITS) * (jitterMs + 1),
+  )
 }

@@ -53,6 +53,9 @@ const WAITING = ['scheduled', 'retrying', 'blocked', 'parked', 'paused', 'ready'
 /** How many waiting jobs of other queues are counted for the message. */
 const COUNTED_MAX = 1_000
 
+/** How many enqueued jobs a message lists. */
+const SEEN_SHOWN_MAX = 10
+
 /** A drain of more jobs than this is taken for a job that enqueues itself. */
 const DRAIN_MAX = 2_000
 
@@ -167,7 +170,7 @@ class Kit implements TestKit {
       seen.push(`${found.job} ${inspectParts([found.payload])} (${found.state})`)
     }
     const payloadText = payload === undefined ? '' : ` with ${inspectParts([payload])}`
-    const there = seen.length === 0 ? 'nothing was enqueued' : `there is: ${seen.slice(0, 10).join('; ')}`
+    const there = seen.length === 0 ? 'nothing was enqueued' : `there is: ${seen.slice(0, SEEN_SHOWN_MAX).join('; ')}`
     throw new MillraceError('E_NOT_ENQUEUED', `expected a job ${show(name)}${payloadText} to be enqueued; ${there}`)
   }
 

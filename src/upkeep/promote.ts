@@ -47,6 +47,11 @@ export class Promoter {
     this.#poller.start()
   }
 
+  /** The poll interval was changed: a shorter one must not wait for the end of a longer one. */
+  configured(): void {
+    this.#poller.pollIn(this.#parts.pollMs())
+  }
+
   async stop(): Promise<void> {
     this.#unhint?.()
     await this.#poller.stop()
@@ -75,7 +80,8 @@ export async function promoteOnce(parts: PromoteParts): Promise<Promoted> {
   for (const job of promoted.cancelledByParents) parts.cancelled(job, job.reason)
   for (const { group, error } of promoted.failedGroups)
     parts.storeFailed(`enqueue what follows group ${JSON.stringify(group)}`, error)
-  for (const job of promoted.expired) await expire(parts, job)
+  // Together: the store writes them in one transaction, or a few.
+  await Promise.all(promoted.expired.map((job) => expire(parts, job)))
   return promoted
 }
 

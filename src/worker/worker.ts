@@ -122,6 +122,8 @@ export class Worker {
 
   configure(options: WorkerOptions): void {
     this.#options = options
+    // A shorter poll must not wait for the end of a longer one.
+    this.#pollAgain()
     this.wake()
   }
 
@@ -288,6 +290,7 @@ export class Worker {
   }
 
   #pollAgain(): void {
+    this.#pollTimer?.()
     this.#pollTimer = this.#parts.world.timers.after(this.#options.pollMs, () => {
       this.wake()
       this.#pollAgain()

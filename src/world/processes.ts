@@ -79,7 +79,7 @@ function readMachine(reader: ProcessReader): string | undefined {
       reader.link('/proc/self/ns/pid'),
     ]
     if (parts.some((part) => part === '')) return undefined
-    return digest([...parts, timeNamespace(reader)].join('\n')).slice(0, 32)
+    return digest([...parts, timeNamespace(reader)].join('\n')).slice(0, IDENTITY_LENGTH)
   } catch {
     return undefined // Not Linux, or a container hides them.
   }
@@ -118,6 +118,9 @@ function statOf(reader: ProcessReader, pid: number): { isZombie: boolean; starte
     return undefined
   }
 }
+
+/** Hexadecimal digits of a digest that tell processes apart. */
+const IDENTITY_LENGTH = 32
 
 /** Field 22 of the file, counted from the state, which is field 3. */
 const STARTED_FIELD = 19

@@ -1,4 +1,5 @@
 import type { Codec } from '../../codec/codec.js'
+import { givenOf } from '../../codec/options-object.js'
 import { InvalidOptionsError } from '../../errors.js'
 import { TITLE_MAX } from '../../job/definition/check-options.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
@@ -22,7 +23,7 @@ export function editedOptions(stored: string | null, change: JobEdit, codec: Cod
   const changed: StoredOptions = {
     ...(change.title === undefined ? {} : { title: fillTitle(change.title, payload).slice(0, TITLE_MAX) }),
     ...(change.labels === undefined ? {} : { labels: change.labels }),
-    ...(change.retry === undefined ? {} : { retry: { ...before.retry, ...change.retry } }),
+    ...(change.retry === undefined ? {} : { retry: { ...before.retry, ...givenOf(change.retry) } }),
     ...(change.timeout === undefined
       ? {}
       : { timeout: change.timeout === Infinity ? null : timeoutMs(change.timeout, Infinity) }),

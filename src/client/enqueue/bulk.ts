@@ -34,6 +34,7 @@ export interface Bulk {
   readonly payloads: readonly unknown[]
   readonly options: BulkItemOptions
   readonly newId: () => string
+  readonly nowMs: number
   /** The caller's async context, captured once for the whole bulk. */
   readonly captured: CaptureResult | undefined
 }
@@ -154,13 +155,14 @@ class BulkBuilder {
   }
 
   draft(index: number): Draft {
-    const { registered, payloads, options, newId, captured: context } = this.#bulk
+    const { registered, payloads, options, newId, nowMs, captured: context } = this.#bulk
     // The items share one captured context: only the first reports what is wrong with it.
     const problems = index === 0 ? context?.problems : undefined
     const captured = context?.captured
     return draft(
       { registered, payload: payloads[index], options: options.of(index), index, captured, problems },
       newId(),
+      nowMs,
     )
   }
 

@@ -124,6 +124,7 @@ export class Enqueuer {
           index === 0 ? context : withoutProblems(context),
         ),
         id,
+        this.#parts.world.clock.now(),
       ),
     )
   }
@@ -180,7 +181,7 @@ export class Enqueuer {
   }
 
   #prepare(item: Item): Prepared | Promise<Prepared> {
-    return prepare(withCaptured(item, this.#parts.capture?.capture()), this.#newId())
+    return prepare(withCaptured(item, this.#parts.capture?.capture()), this.#newId(), this.#parts.world.clock.now())
   }
 
   #insert<T>(
@@ -224,6 +225,7 @@ export class Enqueuer {
       payloads,
       options,
       newId: () => this.#newId(),
+      nowMs: this.#parts.world.clock.now(),
       captured: this.#parts.capture?.capture(),
     }
   }

@@ -3,7 +3,7 @@ import { reason, show } from '../../codec/show.js'
 import { CodecError, InvalidPayloadError, PayloadTooLargeError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
 import type { CaptureResult } from '../../job/attempt/capture.js'
-import { checkEnqueueOptions, LABELS_MAX, TITLE_MAX } from '../../job/definition/check-options.js'
+import { checkEnqueueOptions, checkNotTooFar, LABELS_MAX, TITLE_MAX } from '../../job/definition/check-options.js'
 import { parseDuration, parseInstant } from '../../job/duration/duration.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Encoded } from '../../job/rules/outcome.js'
@@ -65,8 +65,8 @@ export interface Draft {
 }
 
 /** A promise only where the job's schema is asynchronous. */
-export function prepare(item: Item, id: string): Prepared | Promise<Prepared> {
-  return checkDraft(draft(item, id))
+export function prepare(item: Item, id: string, nowMs: number): Prepared | Promise<Prepared> {
+  return checkDraft(draft(item, id, nowMs))
 }
 
 /** Whether this job checks its payloads, by a schema or by `accepts`. */
@@ -102,10 +102,12 @@ function finish({ item, row, wrong }: Draft, checked: Checked): Prepared {
   return wrong.options.length > 0 || wrong.payload.length > 0 ? { wrong } : { row }
 }
 
-export function draft(input: Item, id: string): Draft {
+export function draft(input: Item, id: string, nowMs: number): Draft {
   const wrong: ItemProblems = { options: [...(input.problems ?? [])], payload: [] }
   if (input.options !== undefined)
     wrong.options.push(...checkEnqueueOptions(input.options, itemPath('options', input.index)))
+  if (input.options !== undefined && wrong.options.length === 0)
+    wrong.options.push(...checkNotTooFar(input.options, itemPath('options', input.index), nowMs))
   const options = wrong.options.length > 0 ? NONE : (input.options ?? NONE)
   const payload = encodeInto(input, wrong)
   const item = input.payload instanceof PayloadSnapshot ? { ...input, payload: input.payload.read() } : input

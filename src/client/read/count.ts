@@ -13,12 +13,17 @@ export const COUNT_MAX = 10_000
 const PAGES_MAX = 100
 
 /** How many jobs match: from the counters of a group where the filter allows it, else page by page up to COUNT_MAX. */
-export async function countJobs(filter: CountFilter, registry: Registry, store: Store): Promise<JobCount> {
+export async function countJobs(
+  filter: CountFilter,
+  registry: Registry,
+  store: Store,
+  pagesMax = PAGES_MAX,
+): Promise<JobCount> {
   const problems = checkCountFilter(filter)
   if (problems.length > 0) throw new InvalidOptionsError('count()', problems)
   const query = queryOf(filter, registry)
   if (hasGroupCounter(query)) return { count: await countMembers(query, store), exact: true }
-  return countPages(query, store)
+  return countPages(query, store, pagesMax)
 }
 
 /** A group has counters by state and queue. They keep pruned members in their final state, so they serve unfinished states only. */
@@ -35,10 +40,10 @@ async function countMembers(query: FindQuery & { readonly group: string }, store
     .reduce((sum, { members }) => sum + members, 0)
 }
 
-async function countPages(first: FindQuery, store: Store): Promise<JobCount> {
+async function countPages(first: FindQuery, store: Store, pagesMax: number): Promise<JobCount> {
   let count = 0
   let query = first
-  for (let page = 0; page < PAGES_MAX; page += 1) {
+  for (let page = 0; page < pagesMax; page += 1) {
     // One more than the bound shows whether more jobs match.
     const counted = await store.jobs.countJobs({ ...query, limit: COUNT_MAX + 1 - count })
     count += counted.count

@@ -7,6 +7,8 @@ const POLL_FIRST_MS = 15
 const POLL_MAX_MS = 500
 /** Each group of this many waiters delays the next read by a millisecond. */
 const WAITERS_PER_MS = 50
+/** A shorter delay is no timer: the read follows in the next turn. */
+const SOON_MS = 10
 /** Ids in one read. */
 const READ_BATCH = 500
 
@@ -76,7 +78,7 @@ export class ResultWaiters {
     this.#timer = undefined
     // Every read covers all awaited ids. With thousands of waiters the reads must not slow the jobs they wait for.
     const pauseMs = this.#waiting.size / WAITERS_PER_MS
-    if (pauseMs < 10) this.#world.timers.soon(() => void this.#read())
+    if (pauseMs < SOON_MS) this.#world.timers.soon(() => void this.#read())
     else this.#world.timers.after(pauseMs, () => void this.#read())
   }
 

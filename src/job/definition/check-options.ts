@@ -26,6 +26,7 @@ import {
 } from './check-values.js'
 import { ON_PARENT_FAILURE } from '../rules/links.js'
 import { NAME_MAX, textProblem } from './check-text.js'
+import { parseWhen } from '../duration/duration.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** The limits of the options of an enqueue. */
@@ -35,6 +36,7 @@ export const LABELS_MAX = 16
 export const LABEL_MAX = 100
 export const PRIORITY_MAX = 1_000_000
 export const UNIQUE_FIELDS_MAX = 16
+const FACTOR_MAX = 100
 
 export {
   checkName,
@@ -74,9 +76,9 @@ const BACKOFF_FIELDS: Fields = {
   fields: {
     start: isDurationOption,
     factor: (value) =>
-      typeof value === 'number' && value >= 1 && value <= 100
+      typeof value === 'number' && value >= 1 && value <= FACTOR_MAX
         ? undefined
-        : `must be a number from 1 to 100, got ${show(value)}`,
+        : `must be a number from 1 to ${FACTOR_MAX}, got ${show(value)}`,
     max: isDurationOption,
   },
   foreignNames: FOREIGN_BACKOFF_OPTIONS,
@@ -279,6 +281,15 @@ const ENQUEUE_FIELDS: Fields = {
     if (value instanceof Date) return '{ at: … }'
     return isDurationOption(value) === undefined ? `{ in: ${show(value)} }` : undefined
   },
+}
+
+/** Checks that no time of checked options is farther from now than an instant may be. */
+export function checkNotTooFar(options: unknown, path: string, nowMs: number): Problem[] {
+  const given = options as { readonly at?: unknown; readonly expires?: unknown }
+  return (['at', 'expires'] as const).flatMap((name) => {
+    const parsed = given[name] === undefined ? undefined : parseWhen(given[name], nowMs)
+    return parsed?.ok === false ? [{ path: path === '' ? name : `${path}.${name}`, message: parsed.problem }] : []
+  })
 }
 
 /** Checks the options of one enqueue. `path` is their path in error messages; in a bulk it is `options[3]`. */

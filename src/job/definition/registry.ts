@@ -186,6 +186,9 @@ export function listJobs(given: unknown): readonly AnyJob[] {
   return found
 }
 
+/** How many characters of a handler an error repeats. */
+const SOURCE_SHOWN_MAX = 60
+
 /** A module that is loaded twice (a bundle and its source) defines the same job twice: that is one job. */
 function sameDefinition(a: AnyJob, b: AnyJob): boolean {
   return a === b || (a.options.run !== undefined && a.options.run === b.options.run)
@@ -195,7 +198,9 @@ function describeJob(job: AnyJob): string {
   const described = job.options.description
   const run = job.options.run
   const source =
-    typeof run === 'function' ? run.toString().replace(/\s+/g, ' ').slice(0, 60) : 'lazy or from a category'
+    typeof run === 'function'
+      ? run.toString().replace(/\s+/g, ' ').slice(0, SOURCE_SHOWN_MAX)
+      : 'lazy or from a category'
   return described === undefined ? `one that runs \`${source}\`` : `one described as ${JSON.stringify(described)}`
 }
 

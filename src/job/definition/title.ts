@@ -1,9 +1,13 @@
 import { isThenable, ignoreRejection } from './schema.js'
 
+/** A longer text between braces is no placeholder. */
+const FIELD_PATH_MAX = 100
+const PLACEHOLDER = new RegExp(String.raw`\{([\w$.]{1,${FIELD_PATH_MAX}})\}`, 'g')
+
 /** Fills `{field}` and `{field.inner}` placeholders from the payload; a placeholder without a printable value stays as it is. */
 export function fillTitle(title: string | ((payload: unknown) => string), payload: unknown): string {
   if (typeof title === 'function') return titleCalled(title, payload)
-  return title.replace(/\{([\w$.]{1,100})\}/g, (placeholder, path: string) => {
+  return title.replace(PLACEHOLDER, (placeholder, path: string) => {
     const value = path.split('.').reduce<unknown>(ownField, payload)
     const printable =
       typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'

@@ -35,6 +35,10 @@ export interface RetryPolicy {
   readonly when: ((error: unknown, attempt: number) => boolean) | undefined
 }
 
+/** The first wait, and the longest, unless `backoff` says otherwise. */
+const BACKOFF_START_MS = 1_000
+const BACKOFF_MAX_MS = 3_600_000
+
 export const RETRY_DEFAULTS: RetryPolicy = { limit: 25, backoff: 'exponential', jitter: 0.2, when: undefined }
 
 /** Merges the levels, most specific first, option by option. */
@@ -66,8 +70,8 @@ export function retryDelayMs(
 function baseDelayMs(backoff: Backoff, retry: number, error: unknown, note?: (line: string) => void): number {
   if (typeof backoff === 'function') return functionDelayMs(backoff, retry, error, note)
   const steps = backoff === 'exponential' ? {} : backoff === 'fixed' ? { factor: 1 } : backoff
-  const start = milliseconds(steps.start, 1_000)
-  const max = milliseconds(steps.max, 3_600_000)
+  const start = milliseconds(steps.start, BACKOFF_START_MS)
+  const max = milliseconds(steps.max, BACKOFF_MAX_MS)
   // The power may overflow to Infinity for a large retry number; the minimum is right in either case.
   return Math.min(max, start * (steps.factor ?? 2) ** (retry - 1))
 }

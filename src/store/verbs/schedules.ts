@@ -113,7 +113,7 @@ function* fireTicks(session: Session, firing: Firing): Verb<Fired> {
   const last = latestOf(lastAt, fired.ticks)
   yield* awaited(session.run('moveSchedule', pausedAt, nextAt, last, JSON.stringify(fired.open), firing.id))
   if (numberOf(row.fired) % TRIM_EVERY === TRIM_EVERY - 1)
-    yield* awaited(session.run('trimTicks', firing.id, TICKS_KEPT))
+    yield* awaited(session.run('trimTicks', firing.id, TICKS_KEPT - 1))
   if (nextAt !== null) session.note({ dueInMs: Math.max(0, nextAt - now) })
   return fired.ticks
 }

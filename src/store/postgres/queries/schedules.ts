@@ -58,6 +58,7 @@ export const scheduleQueries = {
     on conflict (schedule, at, by_hand) do update
     set outcome = excluded.outcome, reason = excluded.reason, job = excluded.job, fired_at = excluded.fired_at
     where ticks.job is null`,
+  /** Keeps the tick at this offset and all newer ones. */
   trimTicks: `
     delete from ${s}.ticks
     where schedule = $1
@@ -78,12 +79,18 @@ export const scheduleQueries = {
     from w
     join ${s}.jobs j on j.ref = any(array(select ref from w)) and j.ref = w.ref
     cross join ${laneOf('j.lane')}`,
+  /** In the order of claims: the first jobs of each lane, and suspects, which no lane lists. */
   readyDue: `
     select j.id, n.name, n.queue, 'ready' as state, j.due_at, j.options
     from ${s}.jobs j
     cross join ${laneOf('j.lane')}
     where j.ref = any(array(
-      (select ref from ${s}.ready order by lane, sort, ref limit $1::text::integer)
+      (select r.ref
+       from ${s}.lanes n
+       cross join lateral (
+         select ref, sort from ${s}.ready where lane = n.lane order by sort, ref limit $1::text::integer) r
+       order by r.sort, r.ref
+       limit $1::text::integer)
       union all
       (select ref from ${s}.waiting where state = 'ready' order by lane limit $1::text::integer)))`,
 }

@@ -113,8 +113,12 @@ const SYSTEM: { readonly [code: string]: { readonly code: string; readonly what:
   },
 }
 
+/** A longer path is shown by its two ends. */
+const PATH_SHOWN_MAX = 300
+const PATH_END_SHOWN = 140
+
 function shortened(name: string): string {
-  return name.length <= 300 ? name : `${name.slice(0, 140)}…${name.slice(-140)}`
+  return name.length <= PATH_SHOWN_MAX ? name : `${name.slice(0, PATH_END_SHOWN)}…${name.slice(-PATH_END_SHOWN)}`
 }
 
 /** The store uses the user's own handle only for a database in memory, so only that can be closed during use. */

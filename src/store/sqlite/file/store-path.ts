@@ -56,6 +56,7 @@ function realFolder(folder: string): string {
  * files.
  */
 export function checkPlace(path: string): { readonly isNew: boolean } {
+  if (isTooLong(path)) throw translateSystem({ code: 'ENAMETOOLONG' }, path)
   const there = translateErrors(path, () => statSync(path, { throwIfNoEntry: false }))
   if (there === undefined) checkFolder(path)
   else checkFile(path, there)

@@ -59,6 +59,7 @@ export const scheduleQueries = {
     on conflict (schedule, at, by_hand) do update
     set outcome = excluded.outcome, reason = excluded.reason, job = excluded.job, fired_at = excluded.fired_at
     where millrace_ticks.job is null`,
+  /** Keeps the tick at this offset and all newer ones. */
   trimTicks: `
     delete from millrace_ticks
     where schedule = ?1
@@ -77,11 +78,22 @@ export const scheduleQueries = {
     where l.state in ('scheduled', 'retrying') and l.due_at <= ?
     order by l.due_at
     limit ?`,
+  /** In the order of claims: the first jobs of each lane, and suspects, which no lane lists. */
   readyDue: `
+    with listed as (
+      select l.seq, l.sort
+      from millrace_lanes n
+      cross join millrace_live l on l.seq in (
+        select r.seq from millrace_live r
+        where r.lane = n.lane and r.state = 'ready' and r.fence is null and r.streak < 2
+        order by r.sort, r.seq
+        limit ?1)
+      union all
+      select l.seq, l.sort from millrace_live l where l.state = 'ready' and l.fence is null and l.streak >= 2),
+    first as (select seq from listed order by sort, seq limit ?1)
     select j.id, n.name, n.queue, l.state, l.due_at, j.options
-    from millrace_live l
+    from first
+    cross join millrace_live l on l.seq = first.seq
     join millrace_jobs j on j.seq = l.seq
-    join millrace_lanes n on n.lane = j.lane
-    where l.state = 'ready' and l.fence is null
-    limit ?`,
+    join millrace_lanes n on n.lane = j.lane`,
 }

@@ -51,6 +51,8 @@ interface DueRow {
 }
 
 export interface Completed extends FailedGroups {
+  /** As many groups as were asked for: there may be more. */
+  readonly isFull: boolean
   /** `whenDone` jobs that were cancelled at once, because a parent was deleted. */
   readonly cancelled: readonly CancelledByParent[]
 }
@@ -73,7 +75,8 @@ export function completeGroups(at: JobSession, limit: number): Completed {
     if ('error' in done) failedGroups.push({ group: grp, error: done.error })
     else cancelled.push(...done.value)
   }
-  return { cancelled, failedGroups }
+  // When none of them could be completed, the next call would find the same ones.
+  return { cancelled, failedGroups, isFull: rows.length === limit && failedGroups.length < limit }
 }
 
 /** A group that cannot be completed must not hold up other groups or due jobs: only its own writes are undone. */

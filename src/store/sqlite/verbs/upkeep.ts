@@ -15,12 +15,12 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
     : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.note({ ready: true })
   countMoves(session)
-  const { cancelled, failedGroups } = completeGroups(new JobSession(session, now), limit)
+  const { cancelled, failedGroups, isFull } = completeGroups(new JobSession(session, now), limit)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return {
     promoted,
     cancelledByParents: [...links.cancelledByParents, ...cancelled],
-    again: links.again,
+    again: links.again || isFull,
     expired: expired.map((row) => ({ ...row })),
     failedGroups,
     nextInMs: nextInMs(session, now),

@@ -24,6 +24,8 @@ const BEHAVIOUR = [
   'blocked-loop',
   'floating',
   'model',
+  'bounds',
+  'option-effects',
 ]
 
 /** The same, with many processes or minutes of run time: on PostgreSQL they run with the matrix, so that `npm test` stays short. */

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { boundsAreNamed, boundsAreTested } from './house/bounds.js'
 import { BANNED_WORDS, EXCEPTIONS, LARGE_FOLDERS, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
 import { documentsNameOnlyWhatExists } from './house/documents.js'
 import { languageIsPlain } from './house/language.js'
@@ -39,6 +40,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'ARCHITECTURE.md names every table of both schemas, and no other': mapNamesEveryTable,
   'comments and test names name the actor, and known exceptions only shrink': languageIsPlain(BANNED_WORDS),
   'every error code has an anchor in docs/errors.md': errorCodesAreDocumented,
+  'every bound has a case at n − 1, n and n + 1, or a reason for none': boundsAreTested,
+  'a limit of a length, a size or a count has a name': boundsAreNamed,
 }
 
 const house = readHouse(fileURLToPath(new URL('..', import.meta.url)))

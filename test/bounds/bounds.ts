@@ -1,0 +1,25 @@
+import type { Bound } from './bound.js'
+import { codecLimits } from './codec-limits.js'
+import { enqueueLimits } from './enqueue-limits.js'
+import { placeLimits } from './place-limits.js'
+import { readPages } from './read-pages.js'
+import { scheduleLimits } from './schedule-limits.js'
+import { sqlLimits } from './sql-limits.js'
+import { storeWrites } from './store-writes.js'
+import { timeLimits } from './time-limits.js'
+import { upkeepBatches } from './upkeep-batches.js'
+import { workerLimits } from './worker-limits.js'
+
+/** Every bound with its case. */
+export const bounds: readonly Bound[] = [
+  ...enqueueLimits,
+  ...codecLimits,
+  ...timeLimits,
+  ...readPages,
+  ...storeWrites,
+  ...upkeepBatches,
+  ...scheduleLimits,
+  ...workerLimits,
+  ...placeLimits,
+  ...sqlLimits,
+]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Census, CensusJob } from '../../src/store/census.js'
 import { membersOf } from './reference/groups.js'
 import { isFinal, isUnfinished, jobOf } from './reference/state.js'
-import type { Model, ModelJob } from './reference/state.js'
+import type { Group, Model, ModelJob } from './reference/state.js'
 
 /** The ids of the model's jobs, by their numbers. Jobs that the engine enqueues by itself get theirs when they are seen. */
 export class KnownIds {
@@ -57,6 +57,16 @@ export function compare(model: Model, census: Census, ids: KnownIds): void {
 
 type Numbered = number | '?'
 
+interface ComparedJob {
+  readonly number: Numbered
+  readonly [field: string]: unknown
+}
+
+/** Jobs that the model does not have come last. */
+function byNumber({ number: one }: ComparedJob, { number: other }: ComparedJob): number {
+  return (one === '?' ? Infinity : one) - (other === '?' ? Infinity : other) || 0
+}
+
 function storedOf(census: Census, ids: KnownIds, now: number): object {
   const bySeq = new Map(census.jobs.map(({ seq, id }) => [seq, ids.number(id) ?? '?']))
   const named = (id: string | null): Numbered | null => (id === null ? null : (ids.number(id) ?? '?'))
@@ -67,7 +77,7 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
   const isTaken = ({ job, until }: Census['slots'][number]): boolean =>
     unfinished.has(job) || (until !== null && until > now)
   return {
-    jobs: sorted(census.jobs.map((job) => storedJob(job, ids))),
+    jobs: census.jobs.map((job) => storedJob(job, ids)).toSorted(byNumber),
     keys: sorted(census.keys.map(({ name, key, seq }) => [name, key, bySeq.get(seq)])),
     slots: sorted(census.slots.filter(isTaken).map(({ name, job, until }) => [name, named(job), until])),
     claimed: sorted(census.leases.flatMap(({ jobs }) => jobs.map((seq) => bySeq.get(seq)))),
@@ -76,7 +86,9 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
     ticks: sorted(census.ticks.map(({ schedule, at, byHand, job }) => [schedule, at, byHand === 1, named(job)])),
     schedules: sorted(census.schedules.map(({ id, nextAt }) => [id, nextAt])),
     groups: sorted(
-      census.groups.map(({ group, unfinished, sealedAt, completedAt }) => [group, unfinished, sealedAt, completedAt]),
+      census.groups
+        .filter(({ group, sealedAt }) => sealedAt !== null || census.counts.some((count) => count.group === group))
+        .map(({ group, unfinished, sealedAt, completedAt }) => [group, unfinished, sealedAt, completedAt]),
     ),
     counts: sorted(census.counts.map(({ group, queue, state, members }) => [group, queue, state, members])),
     links: sorted(census.links.map(({ parent, child, policy }) => [named(parent), bySeq.get(child), policy])),
@@ -85,10 +97,10 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
   }
 }
 
-function storedJob(job: CensusJob, ids: KnownIds): object {
+function storedJob(job: CensusJob, ids: KnownIds): ComparedJob {
   const { name, queue, key, group, state, attempt, crashes, keepUntil, tableCount, tick, dueAt, retries, streak } = job
   const after = job.after.map((id) => ids.number(id) ?? '?')
-  const number = ids.number(job.id) ?? '?'
+  const number: Numbered = ids.number(job.id) ?? '?'
   const all = { number, name, queue, key, group, state, attempt, crashes, after, tick, tableCount }
   return state !== null && isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, retries, streak }
 }
@@ -99,7 +111,7 @@ function expectedOf(model: Model, ids: KnownIds): object {
   const seen = (number: number): Numbered => (ids.id(number) === undefined ? '?' : number)
   const running = unfinished.filter(({ state }) => state === 'running')
   return {
-    jobs: sorted(there.map((job) => expectedJob(job, seen))),
+    jobs: there.map((job) => expectedJob(job, seen)).toSorted(byNumber),
     keys: sorted(unfinished.flatMap(({ name, key, number }) => (key === null ? [] : [[name, key, number]]))),
     slots: sorted(
       [...model.slots].flatMap(([name, { holder, until }]) =>
@@ -126,7 +138,7 @@ function expectedOf(model: Model, ids: KnownIds): object {
   }
 }
 
-function expectedJob(job: ModelJob, seen: (number: number) => Numbered): object {
+function expectedJob(job: ModelJob, seen: (number: number) => Numbered): ComparedJob {
   const { number, name, queue, key, group, state, attempt, retries, crashes, keepUntil, dueAt, streak } = job
   const after = job.after.map(seen)
   const all = { number, name, queue, key, group, state, attempt, crashes, after, tick: tickOf(job), tableCount: 1 }
@@ -143,8 +155,13 @@ function expectedGroups(model: Model): object {
       counts.set(name, [group, queue, counted, members + (counts.get(name)?.[3] ?? 0)])
     }
   const isOpen = (group: string): number => model.jobs.filter((job) => job.group === group && isUnfinished(job)).length
+  // A group that no job is in, and that is not sealed, is as good as none.
+  const isKnown = ([id, { sealedAt }]: [string, Group]): boolean =>
+    sealedAt !== null || [...counts.values()].some(([group]) => group === id)
   return {
-    groups: sorted([...model.groups].map(([id, group]) => [id, isOpen(id), group.sealedAt, group.completedAt])),
+    groups: sorted(
+      [...model.groups].filter(isKnown).map(([id, group]) => [id, isOpen(id), group.sealedAt, group.completedAt]),
+    ),
     counts: sorted([...counts.values()]),
   }
 }

@@ -54,6 +54,8 @@ export class Fleet {
   /** Mills that stopped beating and whose jobs are not rescued yet. */
   #observed = 0
   readonly #failures: unknown[] = []
+  /** A commit since the last look said that something is due at once. */
+  #isDue = false
   /** Claims whose answers are to be lost. */
   #lostAnswers = 0
 
@@ -107,7 +109,7 @@ export class Fleet {
         },
         // Without async context, which makes every promise slower, and slower with each mill of the process.
         executor: { call: (handler, payload, running) => handler(payload, running) },
-        watch: { storeFailed: (_, error) => void (error !== LOST && this.#failures.push(error)) },
+        watch: { storeFailed: (what, error) => void (isPlanned(what, error) || this.#failures.push(error)) },
       },
     )
     Object.assign(made, { mill, store: watched })
@@ -129,9 +131,11 @@ export class Fleet {
   /** Makes ready what is due, cancels what has expired, completes groups. */
   async promote(index: number): Promise<void> {
     const parts = promotePartsOf(this.#of(index).parts)
-    for (;;) {
+    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
+      this.#isDue = false
       const { promoted, again, expired, cancelledByParents } = await promoteOnce(parts)
-      if (!again && promoted + expired.length + cancelledByParents.length === 0) return
+      // A hint that something is due at once makes a mill look again, as it does in production.
+      if (!again && !this.#isDue && promoted + expired.length + cancelledByParents.length === 0) return
     }
   }
 
@@ -160,23 +164,27 @@ export class Fleet {
   }
 
   /** The worker of this mill claims one job of a queue; undefined when it found none. */
-  async begin(index: number, queue: string, isIdle: boolean, triesMax = 2): Promise<RunningHandler | undefined> {
+  async begin(index: number, queue: string, isIdle: boolean): Promise<RunningHandler | undefined> {
     const self = this.#of(index)
-    self.begun = undefined
+    const { workerId } = self.worker
+    const begun = await this.#claim(self, queue, isIdle)
     // A worker that was declared dead registers again first, and claims then.
-    for (let tries = 0; tries < triesMax && self.begun === undefined; tries += 1) {
-      self.plan = { claim: true, max: 1, starting: 1, suspects: isIdle ? 'first' : 'none', queues: [queue] }
-      self.worker.wake()
-      await this.calm()
-      self.plan = NO_CLAIM
-    }
+    return begun ?? (self.worker.workerId === workerId ? undefined : this.#claim(self, queue, isIdle))
+  }
+
+  async #claim(self: FleetMill, queue: string, isIdle: boolean): Promise<RunningHandler | undefined> {
+    self.begun = undefined
+    self.plan = { claim: true, max: 1, starting: 1, suspects: isIdle ? 'first' : 'none', queues: [queue] }
+    self.worker.wake()
+    await this.calm()
+    self.plan = NO_CLAIM
     return self.begun
   }
 
   /** The claim is written, and its answer is lost on the way: the worker gives back what it may have taken. */
   async loseClaim(index: number, queue: string, isIdle: boolean): Promise<void> {
     this.#lostAnswers = 1
-    await this.begin(index, queue, isIdle, 1)
+    await this.#claim(this.#of(index), queue, isIdle)
     this.#lostAnswers = 0
     this.#of(index).worker.wake()
     await this.calm()
@@ -256,6 +264,7 @@ export class Fleet {
 
   /** Every process that is up gets it; when something is due, only its own process knows. */
   #hinted(from: FleetProcess, hint: Hint): void {
+    if (hint.dueInMs !== null && hint.dueInMs <= 0) this.#isDue = true
     const elsewhere = { ...hint, dueInMs: hint.dueInMs === null ? null : 0 }
     for (const { process, callback } of this.#listeners) if (process.isUp) callback(process === from ? hint : elsewhere)
   }
@@ -342,6 +351,17 @@ function jobsOf(names: readonly string[], self: FleetMill) {
 function stepped(options: WorkerOptions): WorkerOptions {
   return { ...options, concurrency: 1_000, pollMs: Infinity, leaseMs: Infinity, slowAfterMs: Infinity }
 }
+
+/** An answer that a step loses, and a job after a group that would wait for itself: it is tried again. */
+function isPlanned(what: string, error: unknown): boolean {
+  return (
+    error === LOST ||
+    (what.startsWith('enqueue what follows group') && (error as { code?: unknown }).code === 'E_CYCLE')
+  )
+}
+
+/** A job that cannot be written yet is due all the time. */
+const ROUNDS_MAX = 100
 
 const LOST = new Error('the answer is lost')
 const NO_CLAIM: ClaimPlan = { claim: false }

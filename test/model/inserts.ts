@@ -39,14 +39,23 @@ export function insertOf(step: InsertStep, parts: Parts): Insert {
       return manyOf(step, parts)
     case 'flow':
       return flowOf(step, parts)
-    case 'seal': {
-      const follower = `after-${step.group}`
-      return {
-        inModel: () => seal(model, step.group, step.follows ? follower : null),
-        inMill: (tx) =>
-          mill.group(step.group, step.follows ? { whenDone: [follower, {}] } : {}).seal(tx === undefined ? {} : { tx }),
-      }
+    case 'seal':
+      return sealOf(step, parts)
+  }
+}
+
+function sealOf({ group, whenDone }: Extract<InsertStep, { step: 'seal' }>, parts: Parts): Insert {
+  const { model, mill } = parts as Parts & { readonly mill: Mill }
+  if (whenDone === null)
+    return {
+      inModel: () => seal(model, group, null),
+      inMill: (tx) => mill.group(group).seal(tx === undefined ? {} : { tx }),
     }
+  const { name, ...given } = withParents(whenDone, parts)
+  const follower = [name, {}, millOptions(given, parts)] as const
+  return {
+    inModel: () => seal(model, group, { name, given }),
+    inMill: (tx) => mill.group(group, { whenDone: follower }).seal(tx === undefined ? {} : { tx }),
   }
 }
 

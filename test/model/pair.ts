@@ -23,8 +23,7 @@ import type { CommandStep, InsertStep, ScheduleSpec, Step, WorkStep } from './st
 
 export const MILLS = 3
 export const GROUPS = ['g', 'h']
-export const followerOf = (group: string): string => `after-${group}`
-export const NAMES = ['one', 'two', 'short', 'unkept', ...GROUPS.map(followerOf)]
+export const NAMES = ['one', 'two', 'short', 'unkept']
 
 const COMMANDS = { cancel, pause, resume, retry, delete: remove }
 

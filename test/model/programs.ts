@@ -77,7 +77,13 @@ const flowStep = fc
     ...step,
     nodes: step.nodes.map((node) => ({ ...node, given: without(node.given, 'onDuplicate') })),
   }))
-const sealStep = fc.record({ step: fc.constant('seal' as const), group, follows: fc.boolean() })
+/** No caller waits for a refusal of the job that follows a group. */
+const whenDone = given.map((all): Given => {
+  const { unique: slot, ...rest } = without(all, 'group', 'onDuplicate')
+  const isRefused = slot === undefined || slot.onDuplicate === 'reject'
+  return isRefused ? rest : { ...rest, unique: slot }
+})
+const sealStep = fc.record({ step: fc.constant('seal' as const), group, whenDone: fc.option(whenDone) })
 const inserts: fc.WeightedArbitrary<InsertStep>[] = [
   { weight: 10, arbitrary: enqueueStep },
   { weight: 4, arbitrary: scheduleStep },

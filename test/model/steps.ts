@@ -22,7 +22,7 @@ export type InsertStep =
       readonly onDuplicate: 'return' | 'reject' | 'replace'
     }
   | { readonly step: 'flow'; readonly nodes: readonly Node[]; readonly onDuplicate: 'return' | 'reject' | 'replace' }
-  | { readonly step: 'seal'; readonly group: string; readonly follows: boolean }
+  | { readonly step: 'seal'; readonly group: string; readonly whenDone: Given | null }
 
 export type JobVerb = 'cancel' | 'pause' | 'resume' | 'retry' | 'delete'
 

@@ -1,5 +1,5 @@
 import { cancel, pause, resume, retry } from './commands.js'
-import { Refused } from './state.js'
+import { jobOf, Refused } from './state.js'
 import type { Group, Model, ModelJob, State } from './state.js'
 
 /** A sealed group takes what its own running members add, until it is complete. */
@@ -14,13 +14,14 @@ export function admit(model: Model, name: string, by: ModelJob | undefined): voi
 
 const newGroup = (): Group => ({ sealedAt: null, completedAt: null, whenDone: null })
 
-/** `whenDone`: the name of the job that follows the group. */
-export function seal(model: Model, name: string, whenDone: string | null): boolean {
+/** The second call changes nothing, also not the job that follows the group. */
+export function seal(model: Model, name: string, whenDone: Group['whenDone']): boolean {
   const group = model.groups.get(name) ?? newGroup()
-  model.groups.set(name, group)
   if (group.sealedAt !== null) return false
-  group.sealedAt = model.now
-  group.whenDone = whenDone
+  if ((whenDone?.given.after ?? []).some((number) => jobOf(model, number).state === 'gone'))
+    throw new Refused('E_PARENT_MISSING')
+  Object.assign(group, { sealedAt: model.now, whenDone })
+  model.groups.set(name, group)
   return true
 }
 

@@ -114,8 +114,8 @@ export interface Slot {
 export interface Group {
   sealedAt: number | null
   completedAt: number | null
-  /** The name of the job that follows the group. */
-  whenDone: string | null
+  /** The job that follows the group. */
+  whenDone: { readonly name: string; readonly given: Enqueue } | null
 }
 
 export interface Recurring {

@@ -3,8 +3,8 @@ import { endJob, forget } from './ends.js'
 import { enqueue } from './enqueue.js'
 import { resolveLinks } from './links.js'
 import { fireDue } from './schedules.js'
-import { isFinal, isTimed, isUnfinished, isWaiting } from './state.js'
-import type { Model } from './state.js'
+import { isFinal, isTimed, isUnfinished, isWaiting, jobOf, Refused } from './state.js'
+import type { Group, Model } from './state.js'
 
 /** Moves time on; everything happens at its own time. */
 export function advance(model: Model, ms: number): void {
@@ -76,14 +76,29 @@ function settle(model: Model): void {
 /** A sealed group without an unfinished member is complete, once, and its job is enqueued. */
 function completeGroups(model: Model): boolean {
   let moved = false
-  for (const [name, group] of model.groups) {
+  for (const [name, group] of [...model.groups].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
     const isOpen = model.jobs.some((job) => job.group === name && isUnfinished(job))
     if (group.completedAt !== null || group.sealedAt === null || isOpen) continue
+    if (group.whenDone !== null && !enqueueFollowing(model, group.whenDone)) continue
     group.completedAt = model.now
-    if (group.whenDone !== null) enqueue(model, group.whenDone, {})
     moved = true
   }
   return moved
+}
+
+/** A duplicate counts as the job. False when it cannot be written now: it is tried again. */
+function enqueueFollowing(model: Model, { name, given }: NonNullable<Group['whenDone']>): boolean {
+  const after = (given.after ?? []).filter((number) => jobOf(model, number).state !== 'gone')
+  const hasLost = after.length < (given.after?.length ?? 0)
+  try {
+    const { number, isNew } = enqueue(model, name, { ...given, after })
+    // A parent that is gone by now counts as deleted.
+    if (hasLost && isNew && given.onParentFailure !== 'run') endJob(model, jobOf(model, number), 'cancelled')
+    return true
+  } catch (error) {
+    if (error instanceof Refused) return error.code.startsWith('E_DUPLICATE')
+    throw error
+  }
 }
 
 /** Finished jobs whose time is over are deleted; their groups still count them. */

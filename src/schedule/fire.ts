@@ -90,5 +90,6 @@ export function firingOf(
     ...tick,
     job: job === null ? null : { ...job, keepCancelledMs: keepMs },
   }))
-  return { id, revision, overlap: spec.overlap, onDuplicate, keepCancelledMs: keepMs, ...change, ticks }
+  const keep = { keepCancelledMs: keepMs, keepCancelledMsOf: keepCancelledMs }
+  return { id, revision, overlap: spec.overlap, onDuplicate, ...keep, ...change, ticks }
 }

@@ -76,8 +76,10 @@ export interface Firing {
   readonly ticks: readonly PlannedTick[]
   readonly overlap: Overlap
   readonly onDuplicate: OnDuplicate
-  /** How long a job that is cancelled for a later one is kept. */
+  /** How long a cancelled job with the name of the ticks' jobs is kept. */
   readonly keepCancelledMs: number
+  /** The same for a job of any name: an earlier tick may have enqueued another job. Default: `keepCancelledMs`. */
+  readonly keepCancelledMsOf?: ((name: string) => number) | undefined
   readonly nextAt: number | null
   readonly pausedAt: number | null
 }

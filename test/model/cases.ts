@@ -1,5 +1,14 @@
 import type { Step } from './steps.js'
 
+const EVERY = {
+  everyMs: 1_200_000,
+  isCron: false,
+  fromMs: null,
+  untilMs: null,
+  missed: 'once',
+  overlap: 'allow',
+} as const
+
 /** Programs that once differed from the model, by the fault of a store or of a mill that they found, as short as they can be. */
 export const CASES: { readonly [found: string]: readonly Step[] } = {
   'a running job that a stop gives back was cancelled as expired before it began': [
@@ -8,6 +17,12 @@ export const CASES: { readonly [found: string]: readonly Step[] } = {
     { by: 0, step: 'advance', ms: 10_000 },
     { by: 0, step: 'kill', mill: 2, how: 'stopped' },
     { by: 0, step: 'advance', ms: 10_000 },
+  ],
+  'a tick cancelled the job of an earlier one with the keep time of another job': [
+    { by: 0, step: 'recurring', id: 'every', spec: { ...EVERY, given: { name: 'one' } } },
+    { by: 0, step: 'advance', ms: 3_600_000 },
+    { by: 0, step: 'recurring', id: 'every', spec: { ...EVERY, given: { name: 'short' }, overlap: 'cancel' } },
+    { by: 0, step: 'advance', ms: 3_600_000 },
   ],
   'two nodes of a flow with one key made a job that waited for itself': [
     {
@@ -39,15 +54,7 @@ export const CASES: { readonly [found: string]: readonly Step[] } = {
       by: 0,
       step: 'recurring',
       id: 'every',
-      spec: {
-        given: { name: 'one', after: [0], onParentFailure: 'cancel' },
-        everyMs: 1_200_000,
-        isCron: false,
-        fromMs: null,
-        untilMs: null,
-        missed: 'once',
-        overlap: 'allow',
-      },
+      spec: { ...EVERY, given: { name: 'one', after: [0], onParentFailure: 'cancel' } },
     },
     { by: 0, step: 'advance', ms: 3_600_000 },
   ],

@@ -246,11 +246,11 @@ const TRIES = 20
 /** A worker may claim or end the job meanwhile: then the cancel is requested, or nothing is left to do. */
 function* cancelOpen(session: Session, id: string, firing: Firing): Verb<void> {
   const reason = `the next tick of schedule ${JSON.stringify(firing.id)} came`
-  const keepMs = firing.keepCancelledMs
   for (let tries = 0; tries < TRIES; tries += 1) {
     const [row] = yield* awaited(session.readJobs([id]))
     const move = row === undefined ? null : decideCommand(row.state, 'cancel')
     if (row === undefined || move === null) return
+    const keepMs = firing.keepCancelledMsOf?.(row.name) ?? firing.keepCancelledMs
     const done =
       move.request === undefined
         ? yield* awaited(session.changeJob({ id, from: row.state, to: move.to, reason, keepMs }))

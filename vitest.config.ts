@@ -67,6 +67,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
+    // `expect.poll` waits for what must happen: only a test that fails takes so long, on a busy machine too.
+    expect: { poll: { timeout: 15_000 } },
     reporters: process.env['MILLRACE_TALLY']
       ? [['default', { summary: false }], './scripts/tally-reporter.mjs']
       : ['default'],
@@ -76,7 +78,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts'],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
           // No module keeps state, so files share the modules that one of them has loaded.
           isolate: false,
@@ -89,7 +91,7 @@ export default defineConfig({
           name: 'house',
           include: ['test/*.test.ts', 'test/house/*.test.ts'],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
           globalSetup: POSTGRES,
         },
       },
@@ -99,7 +101,7 @@ export default defineConfig({
           name: 'postgres',
           include: ON_POSTGRES.map((file) => `test/${file}.test.ts`),
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
           globalSetup: POSTGRES,
           setupFiles: ['test/postgres/use-postgres.ts'],
         },

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const CALLS = {
   'a heartbeat': `
     const { startHeartbeat } = await import(dist + 'store/sqlite/connection/heartbeat.js')
-    const beat = 'update beats set beat = (with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000000) ' +
+    const beat = 'update beats set beat = (with recursive n (i) as (select 1 union all select i + 1 from n where i < 400000) ' +
       'select count(*) from n) where worker = ?'
     const queries = { beat, markBlocking: 'select 1' }
     void startHeartbeat({ library, path, worker: 'w', everyMs: 60_000, queries, identity: undefined, onLost: () => {} })`,

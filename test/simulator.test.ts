@@ -56,7 +56,7 @@ describe('the simulated fleet', () => {
   })
 
   test('produces the same history for the same seed, byte for byte', { timeout: 60_000 }, async () => {
-    for (let seed = 1000; seed < 1008; seed += 1) {
+    for (let seed = 1000; seed < 1004; seed += 1) {
       const [first, second] = [await runSeed(seed), await runSeed(seed)]
       expect(second.trace.join('\n')).toBe(first.trace.join('\n'))
       expect(second.coverage).toEqual(first.coverage)

@@ -13,10 +13,10 @@ import { Verdict } from '../scripts/torture/verdict.mjs'
 beforeAll(bundle)
 
 const torture = (...args: string[]): ReturnType<typeof runNode> =>
-  runNode([join(root, 'scripts', 'torture.mjs'), ...args], { timeoutMs: 120_000 })
+  runNode([join(root, 'scripts', 'torture.mjs'), ...args], { timeoutMs: 300_000 })
 
 describe('torture', () => {
-  test('20 kills lose nothing', { timeout: 120_000 }, async () => {
+  test('20 kills lose nothing', { timeout: 300_000 }, async () => {
     const { code, output } = await torture('kill', '--cycles', '20', '--seed', '20')
     expect(output).toMatch(/^ {2}LOST +0$/m)
     expect(output).toMatch(/^ {2}IN TWO PLACES +0$/m)
@@ -26,7 +26,7 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('5 power cuts lose nothing when flushed, and something when not', { timeout: 120_000 }, async (context) => {
+  test('5 power cuts lose nothing when flushed, and something when not', { timeout: 300_000 }, async (context) => {
     const { code, output } = await torture('power', '--cuts', '5', '--seed', '5')
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     const [full, fast] = output.split(`census, durability 'process'`)
@@ -36,7 +36,7 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('failing writes and flushes lose nothing', { timeout: 120_000 }, async (context) => {
+  test('failing writes and flushes lose nothing', { timeout: 300_000 }, async (context) => {
     const { code, output } = await torture('io', '--faults', '4', '--seed', '4')
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     expect(output).toMatch(/^ {2}LOST +0$/m)
@@ -45,14 +45,14 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('10 kills of schedulers miss no tick and double none', { timeout: 120_000 }, async () => {
+  test('10 kills of schedulers miss no tick and double none', { timeout: 300_000 }, async () => {
     const { code, output } = await torture('ticks', '--cycles', '10', '--seed', '10')
     expect(output).toMatch(/^✓ no tick was missed: none$/m)
     expect(output).toMatch(/^✓ no tick was doubled: no two jobs are of one tick: none$/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('12 processes that end at random moments all end with the expected code', { timeout: 120_000 }, async () => {
+  test('12 processes that end at random moments all end with the expected code', { timeout: 300_000 }, async () => {
     const { code, output } = await torture('exits', '--exits', '12', '--seed', '12')
     expect(output).toMatch(/^✓ every process ended in its planned way: 12 processes/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })

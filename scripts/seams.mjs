@@ -7,10 +7,10 @@ import { root, runNode, tool } from './run.mjs'
 /**
  * `npm run seams -- [--store sqlite|postgres] [--scenario name] [--group store|statements|callbacks] [--minutes M]`: runs each
  * scenario of test/seams once for every call that it makes and every way in which that call can fail. With --at and --fault it
- * repeats one of them, with its trace.
+ * repeats one of them, with its trace. The order is drawn from --seed, so that a short run is a sample.
  */
 const usage =
-  'usage: npm run seams -- [--store sqlite|postgres] [--scenario NAME] [--group store|statements|callbacks] [--minutes N] [--at CALL --fault FAULT]'
+  'usage: npm run seams -- [--store sqlite|postgres] [--scenario NAME] [--group store|statements|callbacks] [--minutes N] [--seed N] [--at CALL --fault FAULT]'
 
 /** The scenarios are tests, so they are compiled beside the package and never published with it. */
 const at = (file) => new URL(`../.cache/campaign/test/seams/${file}`, import.meta.url).href
@@ -26,6 +26,7 @@ async function main() {
       scenario: { type: 'string' },
       group: { type: 'string' },
       minutes: { type: 'string', default: '600' },
+      seed: { type: 'string', default: '1' },
       at: { type: 'string' },
       fault: { type: 'string' },
     },
@@ -36,6 +37,7 @@ async function main() {
     !['sqlite', 'postgres'].includes(values.store) ||
     !groupsOf(true).includes(groups[0]) ||
     !(Number(values.minutes) > 0) ||
+    !Number.isInteger(Number(values.seed)) ||
     (groups[0] === 'statements' && !isPostgres) ||
     (values.at === undefined) !== (values.fault === undefined) ||
     (values.at !== undefined && (values.scenario === undefined || groups.length > 1))
@@ -53,7 +55,8 @@ async function main() {
   const { SCENARIO_NAMES } = await import(at('seams.js'))
   const names = values.scenario === undefined ? SCENARIO_NAMES : [values.scenario]
   const server = isPostgres ? await (await import(POSTGRES)).startServer() : undefined
-  const share = { store: values.store, url: server?.url, names, groups, until: Date.now() + values.minutes * 60_000 }
+  const until = Date.now() + values.minutes * 60_000
+  const share = { store: values.store, url: server?.url, names, groups, until, seed: Number(values.seed) }
   try {
     if (values.at !== undefined) await repeat(share, values)
     else await campaign(share)
@@ -105,10 +108,10 @@ async function campaign(share) {
   process.exitCode = sum.failed > 0 ? 1 : 0
 }
 
-async function runShare({ store, url, names, groups, until, index, shares }) {
+async function runShare({ store, url, names, groups, until, seed, index, shares }) {
   const { listCases, runCase, shuffled, describeFailure } = await import(at('seams.js'))
   const { openEngine, close } = await open(url)
-  const cases = shuffled(await listCases(names, groups, openEngine)).filter((_, i) => i % shares === index)
+  const cases = shuffled(await listCases(names, groups, openEngine), seed).filter((_, i) => i % shares === index)
   process.send({ all: cases.length })
   let told = { done: 0, missed: 0, failed: 0 }
   for (const each of cases) {

@@ -91,7 +91,7 @@ export class PostgresEngine implements SimEngine {
   }
 
   async openStore({ process, now }: SimOpening): ReturnType<SimEngine['openStore']> {
-    const opened = this.#opened.get(process.name) ?? (await this.#open(process.name))
+    const opened = this.#opened.get(process.name) ?? (await this.#track(this.#open(process.name)))
     this.#processes.set(process.name, process)
     // Hints travel through the simulator, which can lose them and delay them.
     const silent: Opened = { ...opened, listen: () => undefined, notify: () => undefined }

@@ -19,10 +19,16 @@ export function failingHooks(process: SimProcess, calls: SeamCalls): Hooks {
       const written = next()
       return fault === 'rejects' ? written.then(() => fail(fault)) : written
     },
-    start: (_, next) => {
+    start: ({ id }, next) => {
       const fault = calls.enter('hook:start', process)
       if (fault === 'throws') throw new CallbackError('a hook throws before its handler')
       const ended = next()
+      // Its handler returns, and its attempt fails all the same.
+      if (fault !== undefined)
+        void ended.then(
+          () => calls.sim.runs.failed(id),
+          () => undefined,
+        )
       if (fault === 'never answers') return ended.then(() => never())
       return fault === 'rejects' ? ended.then(() => fail(fault)) : ended
     },

@@ -34,12 +34,12 @@ const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LON
 
 /** They take a minute or more, mostly waiting: they begin first, so that they do not end last. */
 const LONGEST = [
-  'postgres-outage',
   'simulator',
+  'mutants',
   'torture',
+  'postgres-outage',
   'engine',
   'cancel-processes',
-  'mutants',
   'crashes',
   'postgres-store',
   'postgres-transactions',
@@ -48,11 +48,14 @@ const LONGEST = [
   'migrate',
 ]
 
+/** Projects one after the other: a worker is kept for the next file only if that is of the same project. */
+const PROJECTS = ['unit', 'house', 'postgres', 'package']
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
+    const rank = ({ moduleId, project }: TestSpecification): number => {
       const index = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
-      return index === -1 ? LONGEST.length : index
+      return PROJECTS.indexOf(project.name) * 100 + (index === -1 ? LONGEST.length : index)
     }
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
   }
@@ -65,7 +68,10 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // Of two cores: most tests wait for timers, processes or a server for a part of their time.
+    maxWorkers: 3,
+    // No module keeps state, so files share the modules that one of them has loaded.
+    isolate: false,
     sequence: { sequencer: LongestFirst },
     // `expect.poll` waits for what must happen: only a test that fails takes so long, on a busy machine too.
     expect: { poll: { timeout: 15_000 } },
@@ -80,8 +86,6 @@ export default defineConfig({
           include: ['src/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          // No module keeps state, so files share the modules that one of them has loaded.
-          isolate: false,
           globalSetup: POSTGRES,
         },
       },
@@ -115,6 +119,7 @@ export default defineConfig({
           hookTimeout: 300_000,
           // They share one packed tarball and one install; npm already uses both cores.
           fileParallelism: false,
+          isolate: true,
         },
       },
     ],

@@ -15,13 +15,13 @@ const first = [
 ]
 const full = [
   ...first,
-  { name: 'publint', run: async () => told(await publint()) },
-  { name: 'attw', run: async () => told(await attw()) },
-  { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
-  { name: 'unit', run: () => vitest('unit') },
-  { name: 'house', run: () => vitest('house') },
-  { name: 'postgres', run: () => vitest('postgres') },
-  { name: 'package', run: () => vitest('package') },
+  {
+    name: 'lint of the package',
+    run: async () => (await Promise.all([publint(), attw(), knip()])).map(told).reduce(add),
+  },
+  // In one run of vitest, so that no core is idle while the last file of a project ends.
+  { name: 'tests', run: () => vitest(['unit', 'house', 'postgres']) },
+  { name: 'package', run: () => vitest(['package']) },
 ]
 const quick = [
   ...first,
@@ -29,11 +29,11 @@ const quick = [
     name: 'unit',
     run: () =>
       vitest(
-        'unit',
+        ['unit'],
         slowTests().flatMap((file) => ['--exclude', file]),
       ),
   },
-  { name: 'house', run: () => vitest('house', ['test/house.test.ts']) },
+  { name: 'house', run: () => vitest(['house'], ['test/house.test.ts']) },
 ]
 const stages = process.argv.includes('--quick') ? quick : full
 
@@ -47,7 +47,8 @@ for (const { name, run } of stages) {
   console.log(`\n── ${name}`)
   const start = performance.now()
   const tally = await run().catch((error) => told({ name, code: 1, output: String(error), seconds: 0 }))
-  results.push({ name, ...tally, seconds: (performance.now() - start) / 1000 })
+  const rows = Array.isArray(tally) ? tally : [{ seconds: (performance.now() - start) / 1000, name, ...tally }]
+  results.push(...rows)
 }
 
 const total = results.reduce(add)
@@ -65,6 +66,10 @@ async function attw() {
   return { name: 'attw', ...(await runNode([tool('@arethetypeswrong/cli', 'attw'), '--profile', 'esm-only', tarball])) }
 }
 
+async function knip() {
+  return { name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }
+}
+
 /** What the quick run leaves to `npm test`: tests of a PostgreSQL server, and those that take more than a few seconds, by name. */
 function slowTests() {
   const long = [
@@ -79,23 +84,35 @@ function slowTests() {
   return [...long, ...tests.filter(needsServer).map((file) => `src/${file}`)]
 }
 
-/** One project of vitest in its own process. A project that ran nothing, or wrote no totals, has failed. */
-async function vitest(project, args = []) {
-  const file = join(root, '.cache', `tally-${project}.json`)
+/** Projects of vitest in one process, a row for each. A project that ran nothing, or a run that wrote no totals, has failed. */
+async function vitest(projects, args = []) {
+  const name = projects.join(', ')
+  const file = join(root, '.cache', `tally-${projects.join('-')}.json`)
   mkdirSync(join(root, '.cache'), { recursive: true })
   rmSync(file, { force: true })
   // What a passing test prints is noise in a log, except how long the package took to install.
-  const quiet = process.stdout.isTTY || project === 'package' ? [] : ['--silent=passed-only']
-  const { code } = await runNode([tool('vitest'), 'run', '--project', project, ...quiet, ...args], {
+  const quiet = process.stdout.isTTY || name === 'package' ? [] : ['--silent=passed-only']
+  const named = projects.flatMap((project) => ['--project', project])
+  const { code } = await runNode([tool('vitest'), 'run', ...named, ...quiet, ...args], {
     env: { MILLRACE_TALLY: file, ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }) },
     show: true,
     timeoutMs: VITEST_MAX_MS,
   })
   const tally = readTally(file)
-  if (tally === undefined) return told({ name: `${project}: vitest ended without a tally`, code: 1, seconds: 0 })
-  if (tally.passed + tally.failed === 0) return told({ name: `${project}: no test ran`, code: 1, seconds: 0 })
-  // Vitest also fails for reasons outside tests, such as a worker that crashed.
-  return { ...tally, failed: code !== 0 && tally.failed === 0 ? 1 : tally.failed }
+  if (tally === undefined) return told({ name: `${name}: vitest ended without a tally`, code: 1, seconds: 0 })
+  const rows = projects.map((project) => rowOf(project, tally.projects[project]))
+  // Vitest also fails for reasons outside tests, such as an unhandled error or a worker that crashed.
+  const failed = code === 0 ? 0 : Math.max(1, tally.failed) - tally.failed + unhandledIn(tally)
+  return failed > 0 ? [...rows, { name: 'outside of tests', passed: 0, failed, skipped: 0, seconds: 0 }] : rows
+}
+
+function rowOf(name, counted) {
+  if (counted !== undefined && counted.passed + counted.failed > 0) return { name, ...counted }
+  return { name, seconds: 0, ...told({ name: `${name}: no test ran`, code: 1, seconds: 0 }) }
+}
+
+function unhandledIn({ failed, projects }) {
+  return Object.values(projects).reduce((left, each) => left - each.failed, failed)
 }
 
 function readTally(file) {
@@ -120,9 +137,9 @@ function add(a, b) {
 }
 
 function printTable(rows) {
-  console.log('\nstage     passed  failed  skipped  seconds')
+  console.log('\nstage               passed  failed  skipped  seconds')
   for (const { name, passed, failed, skipped, seconds } of rows) {
     const numbers = [passed, failed, skipped].map((n, i) => String(n).padStart([6, 8, 9][i]))
-    console.log(`${name.padEnd(10)}${numbers.join('')}${seconds.toFixed(1).padStart(9)}`)
+    console.log(`${name.padEnd(20)}${numbers.join('')}${seconds.toFixed(1).padStart(9)}`)
   }
 }

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeEach } from 'vitest'
-import { startLending, takeBack } from '../support/schema-pool.js'
+import { forgetSchemas, startLending, takeBack } from '../support/schema-pool.js'
 import { emptyTables } from './empty-tables.js'
 import { freshDatabase } from './shared-postgres.js'
 
@@ -14,6 +14,7 @@ await client.connect()
 beforeEach(startLending)
 afterEach(() => takeBack(emptySchemas))
 afterAll(async () => {
+  forgetSchemas()
   await client.end()
   await database.drop()
 })

@@ -24,3 +24,8 @@ export async function takeBack(empty: (schemas: readonly string[]) => Promise<bo
   lent = []
   if (schemas.length > 0 && (await empty(schemas))) emptied.push(...schemas)
 }
+
+/** The database of these schemas is dropped: the next file has another. */
+export function forgetSchemas(): void {
+  emptied.length = 0
+}

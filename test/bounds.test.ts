@@ -9,8 +9,15 @@ import { onPostgres } from './support/fresh-store.js'
 const here = (on: Bound['on']): boolean =>
   on === 'both' || on === (onPostgres ? 'postgres' : 'sqlite') || (on === 'none' && !onPostgres)
 
-const isShort = ({ isLong }: Bound): boolean =>
-  process.env['MILLRACE_BOUNDS'] === 'all' || isLong === undefined || (isLong === 'postgres' && !onPostgres)
+const isAll = process.env['MILLRACE_BOUNDS'] === 'all'
+
+/** Of the bounds that both stores have, `npm test` repeats on PostgreSQL those of reads, writes and upkeep. */
+const isOfTheStore = ({ of, on }: Bound): boolean => on === 'postgres' || /^src\/(store|client\/read|upkeep)\//.test(of)
+
+function isShort(bound: Bound): boolean {
+  if (isAll || bound.isLong === true) return isAll
+  return !onPostgres || (bound.isLong === undefined && isOfTheStore(bound))
+}
 
 for (const bound of bounds.filter((each) => here(each.on) && isShort(each)))
   test(nameOf(bound), async () => {

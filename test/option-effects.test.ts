@@ -15,7 +15,7 @@ import { onPostgres } from './support/fresh-store.js'
 const isAll = process.env['MILLRACE_BOUNDS'] === 'all'
 const rows = [...jobRows, ...enqueueRows, ...millRows]
 /** Levels whose values are written with a job. */
-const STORED: readonly Level[] = ['enqueue', 'edit']
+const STORED: readonly Level[] = isAll ? ['enqueue', 'edit'] : ['enqueue']
 
 for (const row of rows) {
   const levels = LEVELS.filter((level) => row.levels.includes(level))

@@ -26,6 +26,7 @@ const BEHAVIOUR = [
   'model',
   'bounds',
   'option-effects',
+  'seams',
 ]
 
 /** The same, with many processes or minutes of run time: on PostgreSQL they run with the matrix, so that `npm test` stays short. */

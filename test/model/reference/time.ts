@@ -6,17 +6,6 @@ import { fireDue } from './schedules.js'
 import { isFinal, isTimed, isUnfinished, isWaiting, jobOf, Refused } from './state.js'
 import type { Group, Model } from './state.js'
 
-/** Moves time on; everything happens at its own time. */
-export function advance(model: Model, ms: number): void {
-  const until = model.now + ms
-  for (let at = nextMoment(model); at <= until; at = nextMoment(model)) {
-    model.now = at
-    happen(model)
-  }
-  model.now = until
-  happen(model)
-}
-
 /** Time passes while no process runs upkeep: what came due meanwhile happens afterwards. */
 export function oversleep(model: Model, ms: number): void {
   const until = model.now + ms

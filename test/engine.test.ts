@@ -1061,6 +1061,23 @@ describe('handle.result()', () => {
     expect(error.cause).toMatchObject({ message: 'outer', code: 'E_MINE', cause: { message: 'inner' } })
   })
 
+  test('rejects for a done job whose result does not decode', async () => {
+    const own = codec({
+      encode: (value) => JSON.stringify(value ?? null),
+      decode: (text) => {
+        if (String(text).includes('sealed')) throw new Error('no key here')
+        return JSON.parse(String(text)) as unknown
+      },
+    })
+    const seal = job('seal', { codec: own, run: async () => 'sealed' })
+    const mill = await started({ jobs: [seal] })
+    const handle = await mill.enqueue(seal)
+    const error = await caught(handle.result())
+    expect(error).toMatchObject({ code: 'E_JOB_FAILED', jobId: handle.id })
+    expect(error.message).toMatch(/it is done, but its result does not decode: .*no key here/)
+    expect(await record(handle)).toMatchObject({ state: 'done', result: undefined })
+  })
+
   test('rejects for a cancelled job, and for a deleted one', async () => {
     const mill = await open({ jobs: [echo] })
     const [a, b] = [await mill.enqueue(echo, 1), await mill.enqueue(echo, 2)]

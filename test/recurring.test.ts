@@ -474,6 +474,22 @@ describe('mill.schedules', () => {
     expect([await mill.schedules.pause('nope'), await mill.schedules.resume('nope')]).toEqual([false, false])
   })
 
+  test('the ledger is read in pages: newest first, before an instant, a hundred by default', async () => {
+    const { clock, open } = database()
+    const mill = await open()
+    await mill.recurring('r', report, { of: 'a' }, '* * * * *')
+    clock.now += 3 * HOUR
+    const at = (minute: number): Date => new Date(NOON + minute * MINUTE)
+    expect(await mill.schedules.backfill('r', at(1), at(121))).toBe(120)
+    const times = async (options?: { readonly limit?: number; readonly before?: Date }): Promise<Date[]> =>
+      (await mill.schedules.ticks('r', options)).map((tick) => tick.at)
+    expect(await times()).toEqual(Array.from({ length: 100 }, (_, n) => at(120 - n)))
+    expect(await times({ limit: 3 })).toEqual([at(120), at(119), at(118)])
+    expect(await times({ limit: 2, before: at(118) })).toEqual([at(117), at(116)])
+    expect(await times({ before: at(3) })).toEqual([at(2), at(1)])
+    expect(await times({ before: at(1) })).toEqual([])
+  })
+
   test('backfill enqueues past ticks that have no job, and never one twice', async () => {
     const { clock, start } = database()
     const mill = await start()

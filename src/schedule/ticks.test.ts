@@ -32,7 +32,9 @@ test('a schedule that had ticks and then got a later from waits for it', () => {
   const spec = { rule: { every: MINUTE }, timezone: 'UTC', fromAt: NOON + DAY, untilAt: null } as ScheduleSpec
   expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON - MINUTE }, NOON)).toBe(spec)
   // It has started, and then the clock was set back.
-  expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON + DAY }, NOON).anchorAt).toBeDefined()
+  // By the old count a tick is now: the new count begins 1 ms earlier, so that no tick is in the ledger already.
+  expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON + DAY }, NOON).anchorAt).toBe(NOON - 1)
+  expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON + DAY }, NOON + 1).anchorAt).toBe(NOON + 1)
 })
 
 describe('ticks that have come due', () => {

@@ -46,6 +46,17 @@ export const jobsCases: readonly ContractCase[] = [
     }
   }),
 
+  contract('a bulk keeps the expiry of each job, also beside jobs without one', async (b) => {
+    const expiries = [null, { inMs: 5_000 }, { inMs: 5_000 }, null, { at: b.clock.now + 5_000 }, { inMs: 9_000 }]
+    const jobs = expiries.map((expires) => b.job({ expires }))
+    await b.insert(jobs)
+    const rows = await b.store.jobs.readJobs(jobs.map((job) => job.id))
+    assert.deepEqual(
+      rows.map((row) => (row?.expiresAt == null ? null : row.expiresAt - b.clock.now)),
+      [null, 5_000, 5_000, null, 5_000, 9_000],
+    )
+  }),
+
   contract('a key is held by one unfinished job, and a second enqueue gets the first one', async (b) => {
     const first = await b.one({ key: 'k' })
     const [second] = await b.insert([b.job({ key: 'k' })])

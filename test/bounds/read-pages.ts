@@ -220,8 +220,7 @@ export const readPages: readonly Bound[] = [
       // Encoded, a text has two quotes more.
       for (const bytes of [each, each, each, each, size - 4 * each, 10])
         await mill.enqueue(noop, text(bytes - 2), { queue })
-      expect(await lengthOf(mill.find({ queue }))).toBe(6)
-      expect(await lengthOf(mill.find({ queue, order: 'oldest', limit: 5 }))).toBe(5)
+      expect(await lengthOf(mill.find({ queue, order: 'oldest' }))).toBe(6)
       expect(await lengthOf(mill.find({ queue, order: 'newest' }))).toBe(6)
     },
   },

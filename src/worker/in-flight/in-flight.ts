@@ -195,8 +195,9 @@ export class InFlight implements AttemptHost {
       const held = this.slots.held()
       const sentAt = this.#parts.world.clock.monotonic()
       const { mine, paused } = await this.#parts.store.leases.confirmJobs(held)
-      for (const job of this.slots.remove(held.filter((each) => !mine.has(each.ref))))
-        if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
+      const requested = await this.#requestedAmong(held)
+      for (const job of this.slots.remove(held.filter(({ ref }) => !mine.has(ref) || requested.has(ref))))
+        if (paused.has(job.ref) || mine.has(job.ref)) this.#put(job, { kind: 'released' })
         else this.outbox.drop(job.fence)
       // If the answer took longer than it is valid, at least the jobs begin that have a slot now.
       this.#confirmedAt = Math.max(sentAt, this.#parts.world.clock.monotonic() + 1 - this.#confirmedForMs)
@@ -212,6 +213,14 @@ export class InFlight implements AttemptHost {
         this.#beginHeld()
       })
     }
+  }
+
+  /** To the store a reported job runs, so that a cancel or a pause of it is only requested: releasing the job applies it. */
+  async #requestedAmong(held: readonly ClaimedJob[]): Promise<ReadonlySet<number>> {
+    const reported = held.filter((job) => this.#reportBeforeStart.isReported(job))
+    if (reported.length === 0) return new Set()
+    const fences = new Map((await this.#parts.store.leases.readRequests()).map(({ ref, fence }) => [ref, fence]))
+    return new Set(reported.filter(({ ref, fence }) => fences.get(ref) === fence).map(({ ref }) => ref))
   }
 
   #reportNext(): Promise<void> {

@@ -60,7 +60,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a handler settles its job under any fence': 123,
   'a paused job that is moved runs': 135,
   'an observer ignores its own missing heartbeats': 8,
-  'a rescue is not guarded by the heartbeat': 170,
+  'a rescue is not guarded by the heartbeat': 294,
 }
 
 const found: string[] = []

@@ -1,8 +1,7 @@
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { root, runNode, tool } from './run.mjs'
+import { compileCampaign } from './compile-campaign.mjs'
 
 /**
  * `npm run seams -- [--store sqlite|postgres] [--scenario name] [--group store|statements|callbacks] [--minutes M]`: runs each
@@ -46,12 +45,7 @@ async function main() {
     process.exitCode = 2
     return
   }
-  const { code, output } = await runNode([tool('typescript', 'tsc'), '-p', join(root, 'tsconfig.campaign.json')])
-  if (code !== 0) {
-    console.error(output)
-    process.exitCode = 1
-    return
-  }
+  if (!(await compileCampaign())) return
   const { SCENARIO_NAMES } = await import(at('seams.js'))
   const names = values.scenario === undefined ? SCENARIO_NAMES : [values.scenario]
   const server = isPostgres ? await (await import(POSTGRES)).startServer() : undefined

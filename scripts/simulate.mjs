@@ -1,8 +1,7 @@
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { root, runNode, tool } from './run.mjs'
+import { compileCampaign } from './compile-campaign.mjs'
 
 /**
  * `npm run simulate -- --seeds 10000 [--from 1]` runs a campaign over many seeds on all cores; `--seed N` replays one seed,
@@ -36,12 +35,7 @@ async function main() {
     process.exitCode = 2
     return
   }
-  const { code, output } = await runNode([tool('typescript', 'tsc'), '-p', join(root, 'tsconfig.campaign.json')])
-  if (code !== 0) {
-    console.error(output)
-    process.exitCode = 1
-    return
-  }
+  if (!(await compileCampaign())) return
   const server = values.store === 'postgres' ? await (await import(POSTGRES)).startServer() : undefined
   try {
     if (seed !== undefined) await tellOne(seed, server?.url)

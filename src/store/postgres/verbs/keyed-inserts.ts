@@ -78,27 +78,29 @@ export class KeyedInserts {
     const { lanes, withReceipts } = this.#parts
     const write = async (session: Session): Promise<Inserted> => {
       const [inserted] = await insertJobs(session, [job], options)
-      return inserted as Inserted
+      return answerOf(inserted as Inserted)
     }
     return lanes.ensureLanes([job], () => withReceipts.transactWithReceipt(write, (inserted) => [inserted], patienceMs))
   }
 }
 
+/** What the caller and the receipt get; an insert also returns the whole row of a job that it follows. */
+function answerOf({ id, isNew }: Inserted): Inserted {
+  return { id, isNew }
+}
+
 async function insertTogether(session: Session, calls: readonly InsertCall[]): Promise<SharedAnswer[]> {
-  const locked = await tryLockNames(
+  const writable = await tryLockNames(
     session,
     calls.map(({ job }) => job),
   )
-  const free = calls.filter(({ job }) => locked.has(job))
-  const results = await new PostgresConflicts(session, await session.now()).insertCalls(free)
-  await linkSuccessors(
-    session,
-    results.filter((result) => result !== undefined),
-  )
+  const shared = calls.filter(({ job }) => writable.has(job))
+  const results = await new PostgresConflicts(session, await session.now()).insertCalls(shared)
+  const inserted = results.filter((result) => result !== undefined)
+  await linkSuccessors(session, inserted)
   await countMoves(session)
-  const answers = new Map(free.map((call, index) => [call, results[index] ?? null]))
-  return calls.map((call) => {
-    const result = answers.get(call)
-    return result === undefined ? 'locked' : result && { id: result.id, isNew: result.isNew }
-  })
+  const answers = new Map<InsertCall, SharedAnswer>(
+    results.map((result, index) => [shared[index] as InsertCall, result === undefined ? null : answerOf(result)]),
+  )
+  return calls.map((call) => answers.get(call) ?? (writable.has(call.job) ? null : 'locked'))
 }

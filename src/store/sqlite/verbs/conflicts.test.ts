@@ -114,7 +114,7 @@ function expectedAnswer(model: Model, request: Request, id: string, payload: str
   if (request.policy === 'reschedule') {
     if (inTheWay !== undefined) return putOff(inTheWay, request, payload, slot?.until ?? 0, now)
   } else if (inTheWay !== undefined || window !== undefined) {
-    if (request.policy === 'ignore') return slot?.id ?? 'nobody'
+    if (request.policy === 'ignore') return slot?.id ?? 'none'
     if (request.policy === 'reject' || holder === undefined || !isWaiting(holder)) return 'E_DUPLICATE_JOB'
     Object.assign(holder, { state: 'cancelled' })
     until = window ?? until

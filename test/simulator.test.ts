@@ -19,6 +19,7 @@ const KEPT: readonly [seed: number, found: string][] = [
   ],
   [242, 'a held job that was announced, and then cancelled, began when its confirmation failed and was repeated'],
   [8276, 'a held job that was reported before its start, and then paused, began'],
+  [4465, 'a schedule was written with a next tick that its process computed before the clock was set back'],
   [300, 'a schedule that was given another rule after the clock was set back had no tick for as long'],
   [349, 'the same'],
   [354, 'none in the engine: a successor was replaced after the job before it was given back'],

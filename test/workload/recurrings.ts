@@ -58,7 +58,7 @@ function anyPolicy(random: Random): RecurringOptions {
   }
 }
 
-/** Where the clock is set, a ledger may have gaps, and `checkEvery` checks that it continues. */
+/** Where the clock is set, a ledger may have gaps, and `EveryChecker` checks that it continues. */
 export function hasSteps({ sim }: ScenarioClient): boolean {
   return sim.config.faults.clockStep > 0
 }

@@ -4,7 +4,7 @@ import type { State } from '../../job/rules/states.js'
 import type { Mill } from '../../mill/mill-type.js'
 import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
 import { RequestExpectations } from './request-expectations.js'
-import { checkEvery } from '../checkers/clock-checks.js'
+import { EveryChecker } from '../checkers/clock-checks.js'
 import { checkDrained, Checker, isDrained } from '../checkers/checks.js'
 import { checkFreed } from '../checkers/rescue-checks.js'
 import type { Facts, SimulatedCensus } from '../checkers/checks.js'
@@ -75,6 +75,7 @@ export class Simulation {
   readonly #random: Random
   readonly faults: Faults
   readonly #checker = new Checker()
+  readonly #every = new EveryChecker()
   readonly #processes: SimProcess[] = []
   /** The mills of workers that have started. */
   readonly #mills = new Map<SimProcess, Mill>()
@@ -231,7 +232,7 @@ export class Simulation {
       await this.database.engine.refresh?.()
       const [census, now] = [this.#check(), this.time.now]
       checkFreed(census, this.database, this.#mills.keys(), now)
-      checkEvery(census, this.clock, this.database, this.#mills.keys(), { now, pollMs: this.config.pollMs })
+      this.#every.check(census, this.clock, this.database, this.#mills.keys(), { now, pollMs: this.config.pollMs })
     }
     if (this.#broken !== undefined) throw this.#broken
   }

@@ -1,7 +1,7 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
 import type { Context, Op, Spin } from './index.js'
-import { computed, createSimulation, deferred, effect, read, signal, spin, waitFor } from './index.js'
+import { computed, createSimulation, deferred, effect, never, read, signal, spin, waitFor } from './index.js'
 
 /** A chain of spins, each the value before it plus one; returns the last. */
 function chain(ctx: Context, length: number, first: () => Spin<number>): Spin<number> {
@@ -47,6 +47,27 @@ describe('deep and wide graphs without a deep call stack', () => {
     expect([ctx.inspect().running, d.waiters]).toEqual([10_001, 1])
     ctx.enter(() => d.deliver(1))
     expect([tip.get(), ctx.inspect().running]).toEqual([10_006, 0])
+  })
+
+  test('a chain of 10,000 cancelled spins cleans up from its bottom, which waits', () => {
+    const ctx = createSimulation()
+    const flushed = ctx.enter(() => deferred<void>())
+    let cleaned = 0
+    const nest = (depth: number): Spin<void> =>
+      spin(function* () {
+        try {
+          yield* waitFor(depth === 0 ? never() : nest(depth - 1))
+        } finally {
+          if (depth === 0) yield* waitFor(flushed)
+          if (cleaned === depth) cleaned++
+        }
+      })
+    const outer = ctx.enter(() => nest(10_000))
+    ctx.spawn(outer, { onError: () => undefined })
+    outer.cancel()
+    expect(cleaned).toBe(0)
+    ctx.enter(() => flushed.deliver())
+    expect([cleaned, ctx.inspect().running]).toEqual([10_001, 0])
   })
 
   test('10,000 nested owners are disposed', () => {

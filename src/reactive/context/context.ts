@@ -3,6 +3,7 @@ import type { AddressKind } from '../replay/address.js'
 import { captureStores, enter } from './ambient.js'
 import type { Batch } from '../graph/batch.js'
 import { PendingCalls } from './pending-calls.js'
+import type { Cleanup } from '../spins/cancel.js'
 import { endRun } from '../spins/cancel.js'
 import type { Cell } from '../graph/cell.js'
 import type { Timers } from '../executors/timers.js'
@@ -63,6 +64,8 @@ export class ReactiveContext implements Context {
   readonly runs = new Set<Run>()
   /** Effects that have a clean-up function to call. */
   readonly cleanups = new Set<EffectNode>()
+  /** Clean-ups whose children have ended, while they are being begun. */
+  readonly dueCleanups: Cleanup[] = []
   waiterCount = 0
   /** The open batch. */
   batch: Batch | undefined

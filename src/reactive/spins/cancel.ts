@@ -1,4 +1,5 @@
 import { disposeOwned } from '../graph/effect.js'
+import type { ReactiveContext } from '../context/context.js'
 import { CancelledError, DisposedError } from '../errors.js'
 import { DISPOSED, MARKED, STALE, dropAfter } from '../graph/graph.js'
 import { ReplayLog } from '../replay/log.js'
@@ -11,6 +12,10 @@ import type { SpinNode } from './spin.js'
  * point where its body is parked, so that `catch` and `finally` run. Effects of this clean-up do not change the result.
  * A spin whose code is on the call stack, or that never ran, gets the error at its next effect. Children that only this
  * spin waited for are cancelled too; a child with another observer is not.
+ *
+ * Children clean up before their parents, because a parent's `finally` may close what a child still uses. All spins of
+ * the tree are detached first, the parent before its children: only then is it known that nobody else observes a child.
+ * The bodies are unwound in the opposite order, and a parent waits for clean-ups of its children that wait themselves.
  */
 export function cancelSpin(node: SpinNode, reason: unknown): void {
   const { run } = node
@@ -20,9 +25,11 @@ export function cancelSpin(node: SpinNode, reason: unknown): void {
   } else if (run.isDriving) {
     run.cancelled ??= new CancelledError(node.addr, reason)
   } else {
+    const ended = new Ending(node.context)
     const children = abandonedBy(run)
-    cancelParked(run, new CancelledError(node.addr, reason))
-    abandonSpins(children, reason)
+    const cleanup = cancelParked(ended, run, new CancelledError(node.addr, reason), undefined)
+    abandonAll(ended, children, reason, cleanup)
+    ended.unwind()
   }
 }
 
@@ -31,19 +38,34 @@ export function cancelSpin(node: SpinNode, reason: unknown): void {
  * name, so the error is not a valid result: the next wait or call runs them again.
  */
 export function abandonSpins(nodes: readonly SpinNode[], reason: unknown): void {
-  const todo = nodes.toReversed()
-  for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
+  const [first] = nodes
+  if (first === undefined) return
+  const ended = new Ending(first.context)
+  abandonAll(ended, nodes, reason, undefined)
+  ended.unwind()
+}
+
+function abandonAll(ended: Ending, nodes: readonly SpinNode[], reason: unknown, parent: Cleanup | undefined): void {
+  const todo = nodes.toReversed().map((node) => ({ node, parent }))
+  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
+    const { node } = next
     const { run } = node
     if (run === undefined || !node.isUnobserved || (node.flags & DISPOSED) !== 0) continue
     if (run.isDriving) {
-      run.cancelled ??= new CancelledError(node.addr, reason)
+      cancelDriving(run, new CancelledError(node.addr, reason), next.parent)
       continue
     }
     const children = abandonedBy(run)
-    cancelParked(run, new CancelledError(node.addr, reason))
+    const cleanup = cancelParked(ended, run, new CancelledError(node.addr, reason), next.parent)
     node.flags |= STALE
-    todo.push(...children.toReversed())
+    for (const child of children.toReversed()) todo.push({ node: child, parent: cleanup })
   }
+}
+
+/** The code of the run is on the call stack: it gets the error at its next effect, and the parent waits for its end. */
+function cancelDriving(run: Run, error: CancelledError, parent: Cleanup | undefined): void {
+  run.cancelled ??= error
+  if (parent !== undefined && run.cleanup === undefined) run.cleanup = new Cleanup(run, error, parent)
 }
 
 /** Children in progress that this run waits for or owns. */
@@ -53,7 +75,7 @@ function abandonedBy(run: Run): SpinNode[] {
   return [...children]
 }
 
-function cancelParked(run: Run, error: CancelledError): void {
+function cancelParked(ended: Ending, run: Run, error: CancelledError, parent: Cleanup | undefined): Cleanup {
   const { node } = run
   const { context } = run
   node.run = undefined
@@ -63,9 +85,8 @@ function cancelParked(run: Run, error: CancelledError): void {
   node.flags &= ~(MARKED | STALE)
   releaseRun(run)
   forgetReads(node)
-  context.enqueue({ type: 'spin-completion', node })
-  run.cancelled = error
-  unwind(run, error)
+  ended.completed.push(node)
+  return ended.add(run, error, parent)
 }
 
 function releaseRun(run: Run): void {
@@ -75,8 +96,70 @@ function releaseRun(run: Run): void {
   disposeOwned(run)
 }
 
+/** The spins that end together: detached, and about to be unwound. */
+class Ending {
+  readonly #context: ReactiveContext
+  readonly #cleanups: Cleanup[] = []
+  /** Spins whose waiters and callers are told after the clean-ups. */
+  readonly completed: SpinNode[] = []
+
+  constructor(context: ReactiveContext) {
+    this.#context = context
+  }
+
+  add(run: Run, error: CancelledError, parent: Cleanup | undefined): Cleanup {
+    const cleanup = new Cleanup(run, error, parent)
+    run.cancelled = error
+    run.cleanup = cleanup
+    this.#cleanups.push(cleanup)
+    return cleanup
+  }
+
+  /** Unwinds the bodies, each after all its children, and then queues the completion events. */
+  unwind(): void {
+    for (const cleanup of this.#cleanups.toReversed()) {
+      cleanup.isDue = true
+      if (cleanup.children === 0) unwind(cleanup)
+    }
+    for (const node of this.completed) this.#context.enqueue({ type: 'spin-completion', node })
+  }
+}
+
+/** The clean-up of one run that ends. It begins when those of its children have ended. */
+export class Cleanup {
+  readonly run: Run
+  readonly error: CancelledError
+  readonly parent: Cleanup | undefined
+  /** Clean-ups of children that have not ended yet. */
+  children = 0
+  /** It waits for its children only. */
+  isDue = false
+
+  constructor(run: Run, error: CancelledError, parent: Cleanup | undefined) {
+    this.run = run
+    this.error = error
+    this.parent = parent
+    if (parent !== undefined) parent.children++
+  }
+}
+
+/** Called when a run has ended in any way: the clean-up of its parent may begin. */
+export function noteEnded(run: Run): void {
+  const parent = run.cleanup?.parent
+  run.cleanup = undefined
+  if (parent === undefined || --parent.children > 0 || !parent.isDue) return
+  const { dueCleanups } = run.context
+  dueCleanups.push(parent)
+  if (dueCleanups.length > 1) return // The loop below, further up the call stack, takes it: a chain needs no deep stack.
+  try {
+    for (let at = 0; at < dueCleanups.length; at++) unwind(dueCleanups[at] as Cleanup)
+  } finally {
+    dueCleanups.length = 0
+  }
+}
+
 /** Throws into the parked body and lets it clean up with a separate log. */
-function unwind(run: Run, error: CancelledError): void {
+function unwind({ run, error }: Cleanup): void {
   run.isCancelThrown = true
   run.log = new ReplayLog(run.context.logPolicy)
   callHooks(run)
@@ -139,15 +222,25 @@ export function forgetReads(node: SpinNode): void {
 
 /** Disposes a spin and all it owns. Callers and waiters get `DisposedError`. */
 export function disposeSpin(node: SpinNode): void {
-  const todo = [node]
+  const ended = new Ending(node.context)
+  const todo: { readonly node: SpinNode; readonly parent: Cleanup | undefined }[] = [{ node, parent: undefined }]
+  const abandoned: (() => void)[] = []
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
-    if ((next.flags & DISPOSED) !== 0) continue
-    todo.push(...(next.children?.values() ?? []))
-    disposeOne(next)
+    if ((next.node.flags & DISPOSED) !== 0) continue
+    const children = [...(next.node.children?.values() ?? [])]
+    const waitedFor = next.node.run?.parked?.targets ?? []
+    const cleanup = disposeOne(ended, next.node, next.parent) ?? next.parent
+    for (const child of children.toReversed()) todo.push({ node: child, parent: cleanup })
+    if (waitedFor.length > 0) {
+      abandoned.push(() => abandonAll(ended, waitedFor, 'the spin that waited for it was disposed', cleanup))
+    }
   }
+  for (const abandon of abandoned) abandon()
+  ended.unwind()
 }
 
-function disposeOne(node: SpinNode): void {
+/** Detaches a spin from everything. Returns the clean-up of its run in progress. */
+function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined): Cleanup | undefined {
   const { context, run, callers } = node
   node.flags = (node.flags & ~(MARKED | STALE)) | DISPOSED
   node.graph.nodeCount--
@@ -161,19 +254,16 @@ function disposeOne(node: SpinNode): void {
   for (const addr of node.cells?.keys() ?? []) dropCell(node, addr)
   forgetReads(node)
   for (const caller of callers ?? []) caller.reject(error)
-  if (node.waiters !== undefined && context.state === 'running') context.enqueue({ type: 'spin-completion', node })
-  if (run === undefined) return
+  if (node.waiters !== undefined && context.state === 'running') ended.completed.push(node)
+  if (run === undefined) return undefined
   if (context.state !== 'running') {
     run.isDead = true
-    return
+    return undefined
   }
   if (run.isDriving) {
-    run.cancelled ??= new CancelledError(node.addr, error)
-    return
+    cancelDriving(run, new CancelledError(node.addr, error), parent)
+    return run.cleanup
   }
-  const children = abandonedBy(run)
   releaseRun(run)
-  run.cancelled = new CancelledError(node.addr, 'it was disposed')
-  unwind(run, run.cancelled)
-  abandonSpins(children, 'the spin that waited for it was disposed')
+  return ended.add(run, new CancelledError(node.addr, 'it was disposed'), parent)
 }

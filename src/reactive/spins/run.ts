@@ -3,6 +3,7 @@ import { Scope } from '../replay/address.js'
 import { swapContext } from '../context/ambient.js'
 import type { ReactiveContext } from '../context/context.js'
 import type { EffectNode, EffectOwner } from '../graph/effect.js'
+import type { Cleanup } from './cancel.js'
 import type { CancelledError } from '../errors.js'
 import { describe } from '../errors.js'
 import type { Entry, ReplayLog } from '../replay/log.js'
@@ -43,6 +44,8 @@ export class Run implements Holdings {
   /** The cancellation to throw into the body, once. */
   cancelled: CancelledError | undefined
   isCancelThrown = false
+  /** Set when it ends together with others: its clean-up, which a parent may wait for. */
+  cleanup: Cleanup | undefined
   /** It has performed an effect that was not recorded: from here on captured values may differ from the last run's. */
   isLive = false
   scope: Scope

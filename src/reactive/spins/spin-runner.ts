@@ -1,4 +1,4 @@
-import { cancelSpin, disposeSpin, dropCell, forgetReads } from './cancel.js'
+import { cancelSpin, disposeSpin, dropCell, forgetReads, noteEnded } from './cancel.js'
 import type { ReactiveContext } from '../context/context.js'
 import { disposeOwned } from '../graph/effect.js'
 import { CancelledError, CycleError, EffectTypeError } from '../errors.js'
@@ -188,6 +188,7 @@ export class SpinRunner {
     run.parked = undefined
     closeRun(run)
     disposeOwned(run)
+    noteEnded(run)
   }
 
   /**
@@ -230,7 +231,8 @@ export class SpinRunner {
     run.isDead = true
     run.parked = undefined
     context.runs.delete(run)
-    if (node.run !== run) return // The spin was cancelled before: its result is set, and this run was its clean-up.
+    // The spin was cancelled before: its result is set, and this run was its clean-up.
+    if (node.run !== run) return noteEnded(run)
     node.run = undefined
     node.hasBlocked = false
     node.log.cut(node.log.cursor)
@@ -245,6 +247,7 @@ export class SpinRunner {
       node.stamp = context.graph.drawStamp()
     }
     context.enqueue({ type: 'spin-completion', node })
+    noteEnded(run)
   }
 
   /** Gives a spin that keeps changing what it reads a `CycleError`; it does not run again until the queue is empty. */

@@ -14,6 +14,7 @@ import {
   effect,
   mailbox,
   onCancel,
+  parallel,
   race,
   read,
   scope,
@@ -508,12 +509,77 @@ describe('errors and cancellation', () => {
     const { child, parent, ended } = ctx.enter(() => family(d))
     const outcome = ctx.run(parent).catch((error: unknown) => error)
     parent.cancel('enough')
-    expect(ended.sort()).toEqual(['child', 'parent'])
+    expect(ended).toEqual(['child', 'parent'])
     const error = await outcome
     expect(error).toBeInstanceOf(CancelledError)
     expect((error as CancelledError).cause).toBe('enough')
     expect(child.result()).toMatchObject({ ok: false, error: { code: 'E_CANCELLED' } })
     expect([d.waiters, ctx.inspect().running, ctx.isIdle()]).toEqual([0, 0, true])
+  })
+
+  test.each(['cancel', 'dispose'] as const)(
+    'R34 on %s every child cleans up before its parent, and waits if it must',
+    (end) => {
+      const { ctx } = simulate()
+      const log: string[] = []
+      const { flushed, never } = ctx.enter(() => ({ flushed: deferred<void>(), never: deferred<void>() }))
+      const guarded = (name: string, inner: () => Op<unknown>, last?: () => Op<unknown>): Spin<void> =>
+        spin(function* () {
+          yield* onCancel(() => log.push(`${name} hook`))
+          try {
+            yield* inner()
+          } finally {
+            if (last !== undefined) yield* last()
+            log.push(name)
+          }
+        })
+      const leaf = (): Spin<void> =>
+        guarded(
+          'leaf',
+          () => waitFor(never),
+          () => waitFor(flushed),
+        )
+      const left = (): Spin<void> => guarded('left', () => waitFor(leaf()))
+      const right = (): Spin<void> => guarded('right', () => waitFor(never))
+      const top = ctx.enter(() => guarded('top', () => waitFor(parallel(left(), right()))))
+      ctx.spawn(top, { onError: () => undefined })
+      top[end]()
+      // The leaf still flushes: nothing that owns it may close yet. The right branch does not depend on it.
+      expect(log).toEqual(['right hook', 'right', 'leaf hook'])
+      ctx.enter(() => flushed.deliver())
+      expect(log).toEqual(['right hook', 'right', 'leaf hook', 'leaf', 'left hook', 'left', 'top hook', 'top'])
+      expect(ctx.inspect()).toMatchObject({ running: 0, waiters: 0, idle: true })
+    },
+  )
+
+  test('R34 a child that cancels its parent cleans up before it', () => {
+    const { ctx } = simulate()
+    const ended: string[] = []
+    const go = ctx.enter(() => deferred<void>())
+    const parent: Spin<void> = ctx.enter(() =>
+      spin(function* () {
+        try {
+          yield* waitFor(child)
+        } finally {
+          ended.push('parent')
+        }
+      }),
+    )
+    const child = ctx.enter(() =>
+      spin(function* () {
+        try {
+          yield* waitFor(go)
+          parent.cancel()
+          yield* waitFor(sleep(1))
+        } finally {
+          ended.push('child')
+        }
+      }),
+    )
+    ctx.spawn(parent, { onError: () => undefined })
+    ctx.enter(() => go.deliver())
+    expect(ended).toEqual(['child', 'parent'])
+    expect(ctx.isIdle()).toBe(true)
   })
 
   test('R34 a child with another observer is not cancelled', () => {

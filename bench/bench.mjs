@@ -9,7 +9,7 @@ import { formatTable, showNumber } from './table.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Where the scenarios of a kind are. */
-const FOLDERS = { sqlite: 'sqlite', crowd: 'sqlite', postgres: 'postgres' }
+const FOLDERS = { sqlite: 'sqlite', crowd: 'sqlite', postgres: 'postgres', reactive: 'reactive' }
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
 
 /**
@@ -32,7 +32,7 @@ export async function runBench({ kind, options }) {
   try {
     const machine = describe(place, await describeStore(place))
     console.log(formatMachine(machine))
-    if (options.quick) console.log('quick: so few jobs show that the benchmark works, and nothing about speed')
+    if (options.quick) console.log('quick: so few measurements show that the benchmark works, and nothing about speed')
     const names = options.only ?? SCENARIOS[kind].filter((name) => name !== 'before' || options.before !== undefined)
     const scenarios = []
     for (const name of SCENARIOS[kind].filter((each) => names.includes(each))) {
@@ -77,12 +77,11 @@ function describe(place, store) {
 const REAL_FLUSH_MS = 0.02
 
 function formatMachine({ commit: at, node, store, cpus: count, cpu, load, flushMs }) {
+  const machine = `commit ${at}, node ${node}, ${store}, ${count} × ${cpu}, load ${load.toFixed(1)}`
+  if (flushMs === undefined) return machine
   const isNone = flushMs.p50 < REAL_FLUSH_MS
   const warning = isNone ? '; a flush costs nothing here, so figures that include a flush prove nothing' : ''
-  return (
-    `commit ${at}, node ${node}, ${store}, ${count} × ${cpu}, load ${load.toFixed(1)}\n` +
-    `a flush takes ${showNumber(flushMs.p50)} ms (p99 ${showNumber(flushMs.p99)})${warning}`
-  )
+  return `${machine}\na flush takes ${showNumber(flushMs.p50)} ms (p99 ${showNumber(flushMs.p99)})${warning}`
 }
 
 function print({ title, heads, rows, notes = [], gates, load }) {

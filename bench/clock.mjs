@@ -5,6 +5,12 @@ export function nowMs() {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
+/** The CPU time of this process so far, with all its threads, in microseconds. */
+export function cpuUs() {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}
+
 /** Wall time, and the CPU time of the whole process with all its threads; and of a server with all its processes. */
 export class Watch {
   #wall = nowMs()

@@ -30,6 +30,7 @@ export const SCENARIOS = {
     'before',
   ],
   crowd: ['crowd'],
+  reactive: ['shapes', 'spins', 'backlog', 'memory'],
 }
 
 const count = (least, most) => ({ least, most, whole: true })
@@ -95,6 +96,11 @@ export const KINDS = {
     about: 'several processes that all enqueue and work on one file, counted from outside',
     options: { minutes: 1, processes: 8, rate: 100, json: undefined, quick: false },
     quick: { minutes: 0.05 },
+  },
+  reactive: {
+    about: 'millrace/reactive, alien-signals and @preact/signals-core: graph shapes, spins, messages, memory',
+    options: { rounds: 5, only: undefined, json: undefined, quick: false, profile: false },
+    quick: { rounds: 1 },
   },
 }
 

@@ -4,9 +4,12 @@ import { median, percent, percentile, ratio, summarise } from '../bench/figures.
 import { formatGate, isMet } from '../bench/gates.mjs'
 import { readOptions } from '../bench/options.mjs'
 import { payloadOf } from '../bench/payloads.mjs'
+import { KAIRO, SHAPES } from '../bench/reactive/graph-shapes.mjs'
 import { inRounds } from '../bench/rounds.mjs'
 import { formatTable, showNumber, showSummary } from '../bench/table.mjs'
 import { root, runNode } from '../scripts/run.mjs'
+import type { Signal } from '../src/reactive/index.js'
+import { batch, computed, createSimulation, effect, signal } from '../src/reactive/index.js'
 
 /** The parts of the benchmark that compute its figures. The measurements themselves need contestants from the registry. */
 describe('figures', () => {
@@ -102,6 +105,28 @@ describe('gates and tables', () => {
   })
 })
 
+describe('graph shapes', () => {
+  test.each(Object.keys(SHAPES))('%s has the expected values and numbers of runs in millrace/reactive', (name) => {
+    const read = (cell: Signal<unknown>): unknown => cell.get()
+    const write = (cell: Signal<unknown>, value: unknown): void => void cell.set(value)
+    createSimulation().enter(() => {
+      const turn = SHAPES[name]?.({ signal, computed, effect, batch, read, write })
+      for (let i = 0; i < 2; i++) turn?.(i)
+    })
+  })
+
+  test('a library that skips a change has no figure', () => {
+    const read = (cell: Signal<unknown>): unknown => cell.get()
+    const library = { signal, computed, effect, batch, read, write: () => undefined }
+    createSimulation().enter(() => {
+      for (const name of Object.keys(KAIRO)) {
+        if (name === 'avoidable') continue // Its last value never changes.
+        expect(() => KAIRO[name]?.(library)(0), name).toThrow(/expected/)
+      }
+    })
+  })
+})
+
 describe('options', () => {
   test('given options override quick, and quick overrides the defaults', () => {
     const { options } = readOptions(['sqlite', '--rounds', '7', '--quick', '--only', 'drain,crowd'])
@@ -130,6 +155,6 @@ describe('options', () => {
   test('an unknown kind is refused', async () => {
     const { code, output } = await runNode([join(root, 'scripts', 'bench.mjs'), 'redis'])
     expect(code).toBe(2)
-    expect(output).toContain('kind must be one of sqlite, postgres, crowd, got redis')
+    expect(output).toContain('kind must be one of sqlite, postgres, crowd, reactive, got redis')
   })
 })

@@ -4,7 +4,7 @@ import type { ReactiveContext } from '../context/context.js'
 import { describe } from '../errors.js'
 import { checkDelay } from '../executors/executors.js'
 import type { Op } from '../spins/request.js'
-import { SignalCell } from '../graph/signal.js'
+import { SignalNode } from '../graph/signal.js'
 import type { Spin } from '../spins/spin.js'
 import { SpinCell, spin } from '../spins/spin.js'
 import { NowRequest, SleepRequest, onCancel } from '../spins/step.js'
@@ -82,7 +82,7 @@ class FoldCell extends Cell {
 
   constructor(home: ReactiveContext, addr: string, source: unknown) {
     super(home, addr)
-    if (source instanceof SignalCell) this.#unwatch = source.watch(this, (value) => this.#onWrite(value))
+    if (source instanceof SignalNode) this.#unwatch = source.watch(this, (value) => this.#onWrite(value))
   }
 
   add(value: unknown, now: number): { readonly openedAt: number } {

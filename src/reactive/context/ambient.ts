@@ -29,10 +29,15 @@ export function enter<R>(context: ReactiveContext, f: () => R): R {
   const before = current
   current = context
   try {
-    return store === undefined ? f() : store.run(context, f)
+    return isStored(context) ? f() : (store as NonNullable<typeof store>).run(context, f)
   } finally {
     current = before
   }
+}
+
+/** True when what the current code starts gets `context` already, or nothing can carry it. */
+function isStored(context: ReactiveContext): boolean {
+  return store === undefined || store.getStore() === context
 }
 
 /** Makes `context` current until the caller restores the result. Cheaper than `enter`: the async-local store is not set. */
@@ -44,7 +49,5 @@ export function swapContext(context: ReactiveContext | undefined): ReactiveConte
 
 /** Captures the caller's async-local stores, with `context` current in them; undefined where there are none. */
 export function captureStores(context: ReactiveContext): host.Stores | undefined {
-  return store === undefined || store.getStore() === context
-    ? host.snapshotStores()
-    : store.run(context, host.snapshotStores)
+  return isStored(context) || store === undefined ? host.snapshotStores() : store.run(context, host.snapshotStores)
 }

@@ -5,7 +5,7 @@ import type { Batch } from '../graph/batch.js'
 import { PendingCalls } from './pending-calls.js'
 import type { Cleanup } from '../spins/cancel.js'
 import { endRun } from '../spins/cancel.js'
-import type { Cell } from '../graph/cell.js'
+import type { Handle } from '../graph/cell.js'
 import type { Timers } from '../executors/timers.js'
 import { RealTimers, VirtualTimers, requireVirtual } from '../executors/timers.js'
 import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } from './context-interface.js'
@@ -52,7 +52,7 @@ export class ReactiveContext implements Context {
   readonly depth = 0
   readonly root: ReactiveContext = this
   readonly bindings: Readonly<Record<string, unknown>>
-  readonly graph = new Graph()
+  readonly graph: Graph = new Graph(this)
   readonly spinRunner: SpinRunner = new SpinRunner(this)
   readonly timers: Timers
   readonly logPolicy: LogPolicy
@@ -69,6 +69,8 @@ export class ReactiveContext implements Context {
   waiterCount = 0
   /** The open batch. */
   batch: Batch | undefined
+  /** A closed batch, for the next one to use. */
+  spareBatch: Batch | undefined
   /** The run whose body is executing. */
   activeRun: Run | undefined
   /** The spin or effect whose code is executing. */
@@ -259,11 +261,11 @@ export class ReactiveContext implements Context {
   }
 
   /** Creates a cell, or returns the one that an earlier run of the active body created at the same address. */
-  openCell(kind: AddressKind, key: string | undefined, make: (addr: string) => Cell): Cell {
+  openCell(kind: AddressKind, key: string | undefined, make: (addr: string) => Handle): Handle {
     const run = this.activeRun
     if (run === undefined) return make(this.scope.address(kind, key ?? ''))
     const addr = run.scope.address(kind, key ?? '')
-    const cells = (run.node.cells ??= new Map<string, Cell>())
+    const cells = (run.node.cells ??= new Map<string, Handle>())
     ;(run.used ??= new Set()).add(addr)
     const known = cells.get(addr)
     if (known !== undefined) return known
@@ -272,12 +274,8 @@ export class ReactiveContext implements Context {
     return cell
   }
 
-  openGeneration(): Generation {
-    return { number: 0 }
-  }
-
-  /** Queues the event of a write. The caller calls `trigger` after its last write. */
-  announceChange(node: SignalNode, generation: Generation = this.openGeneration()): void {
+  /** Queues the event of a write; writes of one batch share a generation. The caller calls `trigger` after its last write. */
+  announceChange(node: SignalNode, generation: Generation | undefined): void {
     this.#drainer.enqueue({ type: 'signal-change', node, generation, write: this.graph.write })
   }
 
@@ -359,10 +357,9 @@ export class ReactiveContext implements Context {
     this.cause = undefined
     this.activeStores = undefined
     graph.active = undefined
+    this.#take = take
     try {
-      return enter(this, () =>
-        handleEach(take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget),
-      )
+      return enter(this, this.#handleAll)
     } finally {
       this.activeRun = activeRun
       this.cause = cause
@@ -371,6 +368,11 @@ export class ReactiveContext implements Context {
       this.#leftDrain?.()
     }
   }
+
+  #take: () => ReactiveEvent | undefined = () => undefined
+
+  readonly #handleAll = (): SessionResult =>
+    handleEach(this.#take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget)
 
   readonly #process = (event: ReactiveEvent): void => {
     processEvent(this, event)

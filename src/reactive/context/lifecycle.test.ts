@@ -1,4 +1,5 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
+import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { Executor, Fault } from '../index.js'
 import {
@@ -10,6 +11,7 @@ import {
   deferred,
   effect,
   eventLoopExecutor,
+  iterate,
   mailbox,
   onCancel,
   signal,
@@ -85,14 +87,40 @@ describe('the current context', () => {
     expect(a.id).not.toBe(b.id)
   })
 
-  test('R2 constructors and writes need a current context; reads do not', () => {
-    const ctx = createContext()
-    const s = ctx.enter(() => signal(1))
+  test('R2 constructors need a current context', () => {
     expect(() => signal(1)).toThrow(NoContextError)
     expect(() => signal(1)).toThrow('no current context: call inside ctx.enter(...)')
-    expect(() => s.set(2)).toThrow(NoContextError)
     expect(() => currentContext()).toThrow(NoContextError)
-    expect(s.get()).toBe(1)
+  })
+
+  test('R2 reads and writes without a current context use the context of the cell', async () => {
+    const ctx = createContext()
+    const feed = new EventEmitter()
+    const seen: number[] = []
+    const { s, box, done } = ctx.enter(() => ({ s: signal(1), box: mailbox<number>(), done: deferred<string>() }))
+    ctx.enter(() => effect(() => void seen.push(s.get())))
+    ctx.spawn(() =>
+      iterate(0, function* (n) {
+        seen.push(yield* waitFor(box))
+        return { next: n + 1 }
+      }),
+    )
+    const answer = ctx.run(function* () {
+      return yield* waitFor(done)
+    })
+    feed.on('change', (n: number) => {
+      expect(() => currentContext()).toThrow(NoContextError)
+      s.set(n)
+      s.update((old) => old + 1)
+      box.post(n * 10)
+      done.deliver('delivered')
+    })
+    setImmediate(() => feed.emit('change', 5))
+    expect(await answer).toBe('delivered')
+    expect([s.get(), s.peek(), seen]).toEqual([6, 6, [1, 6, 50]])
+    await ctx.stop()
+    expect(() => s.set(2)).toThrow(ContextStoppedError)
+    expect(() => box.post(2)).toThrow(ContextStoppedError)
   })
 
   test('R2 inside a body it is the context that runs the body', () => {

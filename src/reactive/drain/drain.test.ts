@@ -83,12 +83,15 @@ describe('one queue, one drainer', () => {
     const loop = eventLoopExecutor()
     const ctx = createContext({ executor: { ...loop, execute: (task) => (asked++, loop.execute(task)) } })
     ctx.enter(() => {
-      const s = signal(0)
+      const [s, unread] = [signal(0), signal(0)]
+      for (let i = 1; i <= 1000; i++) unread.set(i)
+      expect(asked).toBe(0) // Without observers there is nothing to do, so no session is needed.
+      effect(() => void s.get())
       for (let i = 1; i <= 1000; i++) s.set(i)
     })
     expect(asked).toBe(1)
     await ctx.idle()
-    expect([asked, ctx.inspect().generation]).toEqual([1, 1000])
+    expect([asked, ctx.inspect().generation]).toEqual([1, 2000])
   })
 
   test('R11 an event that arrives between the last take and the release is handled', async () => {
@@ -96,6 +99,7 @@ describe('one queue, one drainer', () => {
     const seen: number[] = []
     const { s, late } = ctx.enter(() => ({ s: signal(0), late: signal(0) }))
     ctx.enter(() => effect(() => void seen.push(late.get())))
+    ctx.enter(() => effect(() => void s.get()))
     inside(ctx).beforeRelease = () => {
       inside(ctx).beforeRelease = undefined
       ctx.enter(() => late.set(1))

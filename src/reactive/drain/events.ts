@@ -19,7 +19,8 @@ export type ReactiveEvent =
   | {
       readonly type: 'signal-change'
       readonly node: SignalNode
-      readonly generation: Generation
+      /** Shared by the writes of a batch; undefined for a single write. */
+      readonly generation: Generation | undefined
       /** The spin or effect that wrote, and the write that made it run; undefined for a write from outside. */
       readonly write: Write | undefined
     }
@@ -29,7 +30,7 @@ export type ReactiveEvent =
   | { readonly type: 'mailbox-post'; readonly node: MailboxNode; readonly message: unknown }
   | { readonly type: 'resume'; readonly request: Request<unknown>; readonly result: Result<unknown> }
 
-/** A write, or all writes of one batch. It gets its number when the drain processes it. */
+/** All writes of one batch. It gets its number when the drain processes the first of them. */
 export interface Generation {
   number: number
 }
@@ -74,8 +75,9 @@ function failRun(context: ReactiveContext, run: Run, error: unknown): void {
 type SignalChange = Extract<ReactiveEvent, { type: 'signal-change' }>
 
 function onSignalChange(context: ReactiveContext, { generation, write }: SignalChange): void {
-  if (generation.number === 0) {
-    generation.number = ++context.generation
+  if (generation === undefined || generation.number === 0) {
+    const number = ++context.generation
+    if (generation !== undefined) generation.number = number
     if (write !== undefined) countCaused(context, write)
   }
   settleReached(context)

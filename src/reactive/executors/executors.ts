@@ -36,10 +36,10 @@ export function eventLoopExecutor(): Executor {
 export function synchronousExecutor(): Executor {
   return {
     isInline: true,
-    execute: (task) => guarded(task)(),
+    execute: runGuarded,
     executeAfter: (ms, task) => {
       checkDelay(ms)
-      guarded(task)()
+      runGuarded(task)
       return { cancel: () => undefined }
     },
     close: () => Promise.resolve(),
@@ -48,12 +48,14 @@ export function synchronousExecutor(): Executor {
 
 /** Wraps a task: its error is reported and never reaches the event loop. */
 export function guarded(task: () => void): () => void {
-  return () => {
-    try {
-      task()
-    } catch (error) {
-      reportFault({ code: 'executor-task-fault', site: 'execute', error })
-    }
+  return () => runGuarded(task)
+}
+
+function runGuarded(task: () => void): void {
+  try {
+    task()
+  } catch (error) {
+    reportFault({ code: 'executor-task-fault', site: 'execute', error })
   }
 }
 

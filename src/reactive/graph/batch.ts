@@ -1,8 +1,9 @@
 import { requireContext } from '../context/ambient.js'
 import type { ReactiveContext } from '../context/context.js'
 import { describe } from '../errors.js'
+import type { Generation } from '../drain/events.js'
 import type { SignalNode } from './signal.js'
-import { isEqual, refuseInComputed } from './signal.js'
+import { refuseInComputed } from './signal.js'
 
 /** The writes of an open batch, in the order of each signal's first write. */
 export class Batch {
@@ -14,14 +15,21 @@ export class Batch {
     if (!written.has(node)) written.set(node, { value: node.value, stamp: node.stamp })
   }
 
-  /** Announces all written signals as one change. A signal that has its old value again gets its old stamp back. */
+  /**
+   * Announces all written signals as one change. A signal that has its old value again gets its old stamp back; one without
+   * observers needs no event.
+   */
   announce(context: ReactiveContext): void {
-    if (this.#written === undefined) return
-    const generation = context.openGeneration()
-    for (const [node, before] of this.#written) {
-      if (isEqual(context, node.equals, before.value, node.value, node)) node.stamp = before.stamp
-      context.announceChange(node, generation)
+    const written = this.#written
+    if (written === undefined) return
+    this.#written = undefined
+    let generation: Generation | undefined
+    for (const [node, before] of written) {
+      if (node.isSame(context, before.value, node.value)) node.stamp = before.stamp
+      if (node.subs === undefined && context.tracer === undefined) continue
+      context.announceChange(node, (generation ??= { number: 0 }))
     }
+    if (generation === undefined) context.generation++
   }
 }
 
@@ -51,15 +59,29 @@ export function batch<R>(f: () => R): R {
 }
 
 /** Runs `f` in a batch, or in the open one if there is one. Writes are announced even when `f` throws. */
-export function batchIn<R>(context: ReactiveContext, f: () => R): R {
-  if (context.batch !== undefined) return f()
-  const opened = new Batch()
-  context.batch = opened
+function batchIn<R>(context: ReactiveContext, f: () => R): R {
+  const opened = openBatch(context)
+  if (opened === undefined) return f()
   try {
     return f()
   } finally {
-    context.batch = undefined
-    opened.announce(context)
-    context.trigger()
+    closeBatch(context, opened)
   }
+}
+
+/** Opens a batch; returns undefined when one is open, which the writes then join. */
+export function openBatch(context: ReactiveContext): Batch | undefined {
+  if (context.batch !== undefined) return undefined
+  // Every run of an effect is a batch, so the last one is used again.
+  const opened = context.spareBatch ?? new Batch()
+  context.spareBatch = undefined
+  context.batch = opened
+  return opened
+}
+
+export function closeBatch(context: ReactiveContext, opened: Batch): void {
+  context.batch = undefined
+  opened.announce(context)
+  context.spareBatch = opened
+  context.trigger()
 }

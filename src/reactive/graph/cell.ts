@@ -1,14 +1,23 @@
-import { ambientContext, requireContext } from '../context/ambient.js'
+import { ambientContext } from '../context/ambient.js'
 import type { ReactiveContext } from '../context/context.js'
 import { ContextStoppedError, EffectTypeError, ForeignContextError } from '../errors.js'
 
 /**
- * The base of every handle. A handle names a place in a context; the context holds the state. Reads work from anywhere.
- * Writes need a current context of the same root, because the same handle will name another place in a fork.
+ * A handle names a place in a context; the context holds the state. Reads and writes work from anywhere: outside a context
+ * they use the one that created the cell. Inside a fork the same handle names another place.
  */
-export abstract class Cell {
+export interface Handle {
+  /** The context that created it. */
   readonly home: ReactiveContext
   /** Its address: the same in every run that takes the same path. */
+  readonly addr: string
+  /** Called when the body that created it completed a run without creating it again. */
+  dropped(): void
+}
+
+/** The base of handles that are not nodes of the graph. */
+export abstract class Cell implements Handle {
+  readonly home: ReactiveContext
   readonly addr: string
 
   constructor(home: ReactiveContext, addr: string) {
@@ -16,29 +25,36 @@ export abstract class Cell {
     this.addr = addr
   }
 
-  /** Called when the body that created it completed a run without creating it again. */
   dropped(): void {}
 
-  /** Returns the context to write to; throws when there is none, or it is foreign, stopped, or evaluates a computed. */
   protected writable(what: string): ReactiveContext {
-    const context = requireContext(what)
-    if (context.root !== this.home.root) throw new ForeignContextError(`${what}: ${this.addr}`)
-    if (context.graph.computing > 0) {
-      throw new EffectTypeError(`${what}: a computed may only read; write from an effect, a spin or plain code`)
-    }
-    if (context.state !== 'running') throw new ContextStoppedError(what, context.state)
-    return context
+    return writableContext(this, what)
   }
 
-  /** Returns the context to read from: the current one if it has the same root, else the one that created the cell. */
   protected readable(what: string): ReactiveContext {
-    const context = ambientContext()
-    if (context === undefined || context.root !== this.home.root) return this.open(this.home, what)
-    return this.open(context, what)
+    return readableContext(this, what)
   }
+}
 
-  private open(context: ReactiveContext, what: string): ReactiveContext {
-    if (context.state === 'closed') throw new ContextStoppedError(what, context.state)
-    return context
+/**
+ * Returns the context to write to: the current one if there is one, else the one that created the cell. Throws when it has
+ * another root than the cell, is stopped, or evaluates a computed.
+ */
+export function writableContext(cell: Handle, what: string): ReactiveContext {
+  const { home } = cell
+  const context = ambientContext() ?? home
+  if (context !== home && context.root !== home.root) throw new ForeignContextError(`${what}: ${cell.addr}`)
+  if (context.graph.evaluating.length > 0) {
+    throw new EffectTypeError(`${what}: a computed may only read; write from an effect, a spin or plain code`)
   }
+  if (context.state !== 'running') throw new ContextStoppedError(what, context.state)
+  return context
+}
+
+/** Returns the context to read from: the current one if it has the same root, else the one that created the cell. */
+export function readableContext(cell: Handle, what: string): ReactiveContext {
+  const current = ambientContext()
+  const context = current !== undefined && current.root === cell.home.root ? current : cell.home
+  if (context.state === 'closed') throw new ContextStoppedError(what, context.state)
+  return context
 }

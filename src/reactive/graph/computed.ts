@@ -1,9 +1,23 @@
 import { requireContext, swapContext } from '../context/ambient.js'
-import { Cell } from './cell.js'
+import type { Handle } from './cell.js'
+import { readableContext } from './cell.js'
 import type { ReactiveContext } from '../context/context.js'
 import { CycleError, describe } from '../errors.js'
 import type { Graph } from './graph.js'
-import { COMPUTED, EVALUATED, GraphNode, MARKED, RUNNING, dropUnread, readByActive, refresh } from './graph.js'
+import {
+  COMPUTED,
+  DerivedNode,
+  EVALUATED,
+  FAILED,
+  IN_CYCLE,
+  MARKED,
+  RUNNING,
+  dropUnread,
+  readByActive,
+  refresh,
+} from './graph.js'
+import type { Result } from '../result.js'
+import { failure, success } from '../result.js'
 import type { Equality } from './signal.js'
 import { checkCellOptions, isEqual, refuseForeignRead } from './signal.js'
 
@@ -35,43 +49,59 @@ export interface Computed<T> {
  * })
  * ```
  */
-export function computed<T>(f: () => T, options: ComputedOptions<T> = {}): Computed<T> {
+export function computed<T>(f: () => T, options?: ComputedOptions<T>): Computed<T> {
   const context = requireContext('computed')
   if (typeof f !== 'function') throw new TypeError(`computed: expected a function, got ${describe(f)}`)
-  checkCellOptions('computed', options)
-  return new ComputedCell(context, new ComputedNode(context, f, options.equals))
+  if (options !== undefined) checkCellOptions('computed', options)
+  return new ComputedNode(context.graph, f, options?.equals)
 }
 
-export class ComputedNode<T = unknown> extends GraphNode {
-  readonly kind = COMPUTED
-  readonly context: ReactiveContext
+/** A computed is its own handle, as a signal is. */
+export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T>, Handle {
   readonly #f: () => T
   readonly #equals: Equality<T> | undefined
-  value: T | undefined
-  old: T | undefined
-  error: unknown
-  isFailed = false
+  /** The value, or the error that the function threw. */
+  #outcome: unknown = undefined
+  old: T | undefined = undefined
   /** How often the value changed. */
   version = -1
-  /** While running: the computed or effect that reads this one. It is used to describe a cycle. */
-  #reader: GraphNode | undefined
-  /** This evaluation is part of a cycle. */
-  #isInCycle = false
 
-  constructor(context: ReactiveContext, f: () => T, equals: Equality<T> | undefined) {
-    super(context.graph)
-    this.context = context
+  constructor(graph: Graph, f: () => T, equals: Equality<T> | undefined) {
+    super(graph, COMPUTED)
     this.#f = f
     this.#equals = equals
+  }
+
+  get home(): ReactiveContext {
+    return this.graph.context
   }
 
   get addr(): string {
     return this.#f.name === '' ? 'computed' : `computed ${this.#f.name}`
   }
 
-  read(): T {
-    this.bringUpToDate()
-    return this.unwrap()
+  get(): T {
+    const active = this.graph.active
+    if (active === undefined) {
+      refuseForeignRead(this)
+      this.bringUpToDate()
+    } else {
+      this.bringUpToDate()
+      // Linked after the refresh, so that the link records the stamp of the value that is returned.
+      readByActive(active, this)
+    }
+    return this.#unwrap()
+  }
+
+  peek(): T {
+    readableContext(this, 'computed.peek')
+    withoutReader(this.graph, () => this.bringUpToDate())
+    return this.#unwrap()
+  }
+
+  /** The last outcome; call `bringUpToDate` first. */
+  get result(): Result<T> {
+    return (this.flags & FAILED) === 0 ? success(this.#outcome as T) : failure(this.#outcome)
   }
 
   bringUpToDate(): void {
@@ -79,89 +109,60 @@ export class ComputedNode<T = unknown> extends GraphNode {
     refresh(this)
   }
 
-  unwrap(): T {
-    if (this.isFailed) throw this.error
-    return this.value as T
-  }
+  dropped(): void {}
 
   override evaluate(): void {
     const { graph } = this
-    const { active, activeRunId } = graph
-    const before = swapContext(this.context)
-    this.#reader = active
+    const { active, activeRunId, evaluating } = graph
+    const before = swapContext(graph.context)
     graph.active = this
     graph.activeRunId = graph.drawRunId()
-    graph.computing++
+    evaluating.push(this)
     this.depsTail = undefined
-    this.#isInCycle = false
-    this.flags |= RUNNING
+    this.flags = (this.flags & ~IN_CYCLE) | RUNNING
     try {
-      this.#store(this.#f(), undefined, false)
+      this.#store(this.#f(), 0)
     } catch (error) {
-      this.#store(undefined, error, true)
+      this.#store(error, FAILED)
     }
     // The read that closed the cycle is not a dependency, so the result is not cached: the next reader evaluates again.
-    this.flags = (this.flags & ~(RUNNING | MARKED | EVALUATED)) | (this.#isInCycle ? 0 : EVALUATED)
+    const { flags } = this
+    this.flags = (flags & ~(RUNNING | MARKED | EVALUATED)) | ((flags & IN_CYCLE) !== 0 ? 0 : EVALUATED)
     this.validAt = graph.writes
-    graph.computing--
+    evaluating.pop()
     graph.active = active
     graph.activeRunId = activeRunId
-    this.#reader = undefined
     swapContext(before)
     dropUnread(this)
   }
 
-  #store(value: T | undefined, error: unknown, isFailed: boolean): void {
-    if ((this.flags & EVALUATED) !== 0 && this.isFailed === isFailed && this.#isSame(value, error)) return
-    this.old = this.value
-    this.value = value
-    this.error = error
-    this.isFailed = isFailed
+  #unwrap(): T {
+    if ((this.flags & FAILED) !== 0) throw this.#outcome
+    return this.#outcome as T
+  }
+
+  #store(outcome: unknown, failed: number): void {
+    const { flags } = this
+    if ((flags & EVALUATED) !== 0 && (flags & FAILED) === failed && this.#isSame(outcome)) return
+    this.old = (flags & FAILED) === 0 ? (this.#outcome as T) : undefined
+    this.#outcome = outcome
+    this.flags = (flags & ~FAILED) | failed
     this.version++
     this.stamp = this.graph.drawStamp()
   }
 
-  #isSame(value: T | undefined, error: unknown): boolean {
-    if (this.isFailed) return Object.is(this.error, error)
-    return isEqual(this.context, this.#equals, this.value as T, value as T, this)
+  #isSame(outcome: unknown): boolean {
+    const equals = this.#equals
+    if (equals === undefined || (this.flags & FAILED) !== 0) return Object.is(this.#outcome, outcome)
+    return isEqual(this.home, equals, this.#outcome as T, outcome as T, this)
   }
 
   /** The addresses on the cycle; marks every computed on it. */
   #cycle(): string[] {
-    const path = [this.addr]
-    this.#isInCycle = true
-    for (let node = this.graph.active; node instanceof ComputedNode && node !== this; node = node.#reader) {
-      path.unshift(node.addr)
-      node.#isInCycle = true
-    }
-    return [this.addr, ...path]
-  }
-}
-
-export class ComputedCell<T = unknown> extends Cell implements Computed<T> {
-  readonly node: ComputedNode<T>
-
-  constructor(home: ReactiveContext, node: ComputedNode<T>) {
-    super(home, node.addr)
-    this.node = node
-  }
-
-  get(): T {
-    const node = this.node
-    const active = node.graph.active
-    if (active === undefined) {
-      refuseForeignRead(this)
-      return node.read()
-    }
-    node.bringUpToDate()
-    // Linked after the refresh, so that the link records the stamp of the value that is returned.
-    readByActive(active, node)
-    return node.unwrap()
-  }
-
-  peek(): T {
-    this.readable('computed.peek')
-    return withoutReader(this.node.graph, () => this.node.read())
+    const { evaluating } = this.graph
+    const onCycle = evaluating.slice(evaluating.lastIndexOf(this)) as ComputedNode[]
+    for (const node of onCycle) node.flags |= IN_CYCLE
+    return [...onCycle.map((node) => node.addr), this.addr]
   }
 }
 

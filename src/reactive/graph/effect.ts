@@ -1,13 +1,13 @@
 import { requireContext, swapContext } from '../context/ambient.js'
-import { batchIn } from './batch.js'
+import { closeBatch, openBatch } from './batch.js'
 import type { ReactiveContext } from '../context/context.js'
 import { ContextStoppedError, CycleError, describe } from '../errors.js'
 import {
   CAUSED_MAX,
   DISPOSED,
   EFFECT,
-  GraphNode,
   MARKED,
+  ObserverNode,
   RUNNING,
   acceptDeps,
   dropAfter,
@@ -74,29 +74,31 @@ export interface EffectOwner {
   owned: EffectNode[] | undefined
 }
 
-export class EffectNode extends GraphNode implements EffectOwner {
-  readonly kind = EFFECT
-  readonly context: ReactiveContext
+export class EffectNode extends ObserverNode implements EffectOwner {
   readonly #f: () => void | Cleanup
   readonly owner: EffectOwner | undefined
-  owned: EffectNode[] | undefined
-  /** How many generations its writes have caused since the queue was last empty. */
-  caused = 0
-  #cleanup: Cleanup | undefined
+  owned: EffectNode[] | undefined = undefined
+  #cleanup: Cleanup | undefined = undefined
 
   constructor(context: ReactiveContext, f: () => void | Cleanup, owner: EffectOwner | undefined) {
-    super(context.graph)
-    this.context = context
+    super(context.graph, EFFECT)
     this.#f = f
     this.owner = owner
     if (owner !== undefined) (owner.owned ??= []).push(this)
   }
 
-  readonly addr = 'effect'
+  get context(): ReactiveContext {
+    return this.graph.context
+  }
+
+  get addr(): string {
+    return 'effect'
+  }
 
   /** Runs if something it read has changed. The owning effect is refreshed first, because it may dispose this one. */
   refresh(): void {
-    if (this.owner instanceof EffectNode && (this.owner.flags & MARKED) !== 0) this.owner.refresh()
+    const { owner } = this
+    if (owner !== undefined && owner instanceof EffectNode && (owner.flags & MARKED) !== 0) owner.refresh()
     if ((this.flags & MARKED) === 0 || (this.flags & (DISPOSED | RUNNING)) !== 0) return
     this.flags &= ~MARKED
     if (this.caused > CAUSED_MAX) return acceptDeps(this)
@@ -113,9 +115,11 @@ export class EffectNode extends GraphNode implements EffectOwner {
     const before = swapContext(context)
     const cause = context.cause
     context.cause = this
+    const opened = openBatch(context)
     try {
-      batchIn(context, () => this.#runOnce())
+      this.#runOnce()
     } finally {
+      if (opened !== undefined) closeBatch(context, opened)
       context.cause = cause
       swapContext(before)
     }
@@ -137,8 +141,8 @@ export class EffectNode extends GraphNode implements EffectOwner {
   }
 
   #runOnce(): void {
-    disposeOwned(this)
-    this.#callCleanup()
+    if (this.owned !== undefined) disposeOwned(this)
+    if (this.#cleanup !== undefined) this.#callCleanup()
     if ((this.flags & DISPOSED) !== 0) return
     const { graph } = this
     const { active, activeRunId } = graph

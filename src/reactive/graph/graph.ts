@@ -1,3 +1,4 @@
+import type { ReactiveContext } from '../context/context.js'
 import { Fifo } from '../drain/fifo.js'
 
 /**
@@ -19,23 +20,29 @@ import { Fifo } from '../drain/fifo.js'
  * read. All walks use an explicit stack: a chain of ten thousand nodes needs no deep call stack.
  */
 export class Graph {
+  /** The context whose nodes these are. */
+  readonly context: ReactiveContext
   /** The last stamp drawn. A root context and all its forks will share it. */
   stamp = 0
   /** The number of writes so far. A computed without observers records at which one it was validated. */
   writes = 0
   /** The computed or effect that is running and records what it reads, and the number of its run. */
-  active: GraphNode | undefined
+  active: ReaderNode | undefined
   activeRunId = 0
-  /** How many computeds are being evaluated; while it is not 0, writes are refused. */
-  computing = 0
+  /** The computeds that are being evaluated, outermost first; while there are any, writes are refused. */
+  readonly evaluating: DerivedNode[] = []
   /** Effects and spins that were marked and not yet refreshed, in the order they were reached. */
-  readonly reached = new Fifo<GraphNode>()
+  readonly reached = new Fifo<ObserverNode>()
   /** The write that made the current code run; undefined when the cause came from outside. */
   causingWrite: Write | undefined
   nodeCount = 0
   linkCount = 0
   #lastRun = 0
   #write: Write | undefined
+
+  constructor(context: ReactiveContext) {
+    this.context = context
+  }
 
   drawStamp(): number {
     return ++this.stamp
@@ -74,12 +81,6 @@ export function countRounds(write: Write): number {
   return count
 }
 
-export const SIGNAL = 0
-export const COMPUTED = 1
-export const EFFECT = 2
-export const SPIN = 3
-export type NodeKind = typeof SIGNAL | typeof COMPUTED | typeof EFFECT | typeof SPIN
-
 /** May be out of date. Every node that depends on a marked node is marked too. */
 export const MARKED = 1
 /** Is in `reached`. */
@@ -91,54 +92,81 @@ export const DISPOSED = 8
 export const EVALUATED = 16
 /** A spin whose body was replaced: it runs again even if its stamps are equal. */
 export const STALE = 32
+/** A computed whose function threw; its value is the error. */
+export const FAILED = 64
+/** A computed whose evaluation is part of a cycle. */
+export const IN_CYCLE = 128
+/** The kinds are flags, so that a walk reads one field of a node. A node without one is a signal. */
+export const COMPUTED = 256
+export const EFFECT = 512
+export const SPIN = 1024
+/** Effects and spins: they run in the drain, and observe always. A computed observes while it has observers. */
+export const OBSERVER = EFFECT | SPIN
 
 /** How often the writes of one spin or effect may make it run again, without a cause from outside, until it is stopped. */
 export const CAUSED_MAX = 100
 
 /** Records the present stamps of all dependencies as seen. */
-export function acceptDeps(node: GraphNode): void {
+export function acceptDeps(node: ReaderNode): void {
   for (let link = node.deps; link !== undefined; link = link.nextDep) link.stamp = link.dep.stamp
   node.flags &= ~(MARKED | STALE)
 }
 
+/** What every node has. Signals are made by the million, so it has nothing that only some nodes need. */
 export abstract class GraphNode {
-  abstract readonly kind: NodeKind
   readonly graph: Graph
-  flags = 0
+  flags: number
   /** Drawn each time the value changes. */
   stamp = 0
-  deps: Link | undefined
-  /** The cursor: the last link used by the run in progress, or by the last run. */
-  depsTail: Link | undefined
-  subs: Link | undefined
-  subsTail: Link | undefined
+  subs: Link | undefined = undefined
+  subsTail: Link | undefined = undefined
   /** The number of the last run that read this node: a second read in the same run returns at once. */
   readInRun = 0
-  /** While in `reached`: the write that put it there. */
-  reachedBy: Write | undefined
-  /** For a computed without observers: the write count at which it was last validated. */
-  validAt = -1
 
-  constructor(graph: Graph) {
+  constructor(graph: Graph, kind: number) {
     this.graph = graph
+    this.flags = kind
     graph.nodeCount++
   }
+}
 
-  /** Computeds only: runs the function again. */
-  evaluate(): void {}
+/** A node that reads others. */
+export abstract class ReaderNode extends GraphNode {
+  deps: Link | undefined = undefined
+  /** The cursor: the last link used by the run in progress, or by the last run. */
+  depsTail: Link | undefined = undefined
+}
+
+/** A computed, as the walks see it. */
+export abstract class DerivedNode extends ReaderNode {
+  /** Without observers: the write count at which it was last validated. */
+  validAt = -1
+  /** While a walk refreshes it on behalf of a reader: the link of that reader. */
+  via: Link | undefined = undefined
+
+  /** Runs the function again. */
+  abstract evaluate(): void
+}
+
+/** An effect or spin. */
+export abstract class ObserverNode extends ReaderNode {
+  /** While in `reached`: the write that put it there. */
+  reachedBy: Write | undefined = undefined
+  /** How many generations its writes have caused since the queue was last empty; above `CAUSED_MAX` it was stopped. */
+  caused = 0
 }
 
 export class Link {
   readonly dep: GraphNode
-  readonly sub: GraphNode
+  readonly sub: ReaderNode
   /** The dependency's stamp when it was read. */
   stamp: number
   isAttached = false
   nextDep: Link | undefined
-  prevSub: Link | undefined
-  nextSub: Link | undefined
+  prevSub: Link | undefined = undefined
+  nextSub: Link | undefined = undefined
 
-  constructor(dep: GraphNode, sub: GraphNode, stamp: number, nextDep: Link | undefined) {
+  constructor(dep: GraphNode, sub: ReaderNode, stamp: number, nextDep: Link | undefined) {
     this.dep = dep
     this.sub = sub
     this.stamp = stamp
@@ -147,7 +175,7 @@ export class Link {
 }
 
 /** Records that a computed or effect read `dep`; a second read in one run returns at once. */
-export function readByActive(active: GraphNode, dep: GraphNode): void {
+export function readByActive(active: ReaderNode, dep: GraphNode): void {
   const run = dep.graph.activeRunId
   if (dep.readInRun === run) return
   dep.readInRun = run
@@ -155,7 +183,7 @@ export function readByActive(active: GraphNode, dep: GraphNode): void {
 }
 
 /** Records that `sub` reads `dep`; reuses the link of the last run if the reading order is the same. */
-export function recordRead(sub: GraphNode, dep: GraphNode): Link {
+export function recordRead(sub: ReaderNode, dep: GraphNode): Link {
   const tail = sub.depsTail
   const next = tail === undefined ? sub.deps : tail.nextDep
   if (next !== undefined && next.dep === dep) {
@@ -171,22 +199,21 @@ export function recordRead(sub: GraphNode, dep: GraphNode): Link {
   return link
 }
 
-/** Effects and spins observe their dependencies always; a computed does while it has observers. */
 function isObserving(node: GraphNode): boolean {
-  return node.kind >= EFFECT || node.subs !== undefined
+  return (node.flags & OBSERVER) !== 0 || node.subs !== undefined
 }
 
 function attach(first: Link): void {
-  if (first.dep.kind !== COMPUTED || first.dep.subs !== undefined) return append(first)
+  if ((first.dep.flags & COMPUTED) === 0 || first.dep.subs !== undefined) return append(first)
   const todo = [first]
   for (let link = todo.pop(); link !== undefined; link = todo.pop()) {
     const dep = link.dep
     const wasObserved = dep.subs !== undefined
     append(link)
-    if (dep.kind !== COMPUTED || wasObserved) continue
+    if ((dep.flags & COMPUTED) === 0 || wasObserved) continue
     // It was refreshed by the read a moment ago; from now on writes mark it, and it need not compare the write count.
     dep.flags &= ~MARKED
-    for (let inner = dep.deps; inner !== undefined; inner = inner.nextDep) todo.push(inner)
+    for (let inner = (dep as DerivedNode).deps; inner !== undefined; inner = inner.nextDep) todo.push(inner)
   }
 }
 
@@ -201,13 +228,13 @@ function append(link: Link): void {
 }
 
 function detach(first: Link): void {
-  if (first.isAttached && first.dep.kind !== COMPUTED) return remove(first)
+  if (first.isAttached && (first.dep.flags & COMPUTED) === 0) return remove(first)
   const todo = [first]
   for (let link = todo.pop(); link !== undefined; link = todo.pop()) {
     if (!link.isAttached) continue
     remove(link)
-    const dep = link.dep
-    if (dep.kind !== COMPUTED || dep.subs !== undefined) continue
+    if ((link.dep.flags & COMPUTED) === 0 || link.dep.subs !== undefined) continue
+    const dep = link.dep as DerivedNode
     // No observers any more: valid as of now unless it is marked, and its dependencies stop referencing it.
     if ((dep.flags & MARKED) === 0) dep.validAt = dep.graph.writes
     dep.flags &= ~MARKED
@@ -228,18 +255,22 @@ function remove(link: Link): void {
 }
 
 /** Drops the links after the cursor: those that the run that just ended did not read. */
-export function dropUnread(sub: GraphNode): void {
+export function dropUnread(sub: ReaderNode): void {
   dropAfter(sub, sub.depsTail)
 }
 
 /** Drops every link after `last`, or all of them. */
-export function dropAfter(sub: GraphNode, last: Link | undefined): void {
+export function dropAfter(sub: ReaderNode, last: Link | undefined): void {
   let link = last === undefined ? sub.deps : last.nextDep
+  if (link === undefined) {
+    sub.depsTail = last
+    return
+  }
   if (last === undefined) sub.deps = undefined
   else last.nextDep = undefined
   sub.depsTail = last
   while (link !== undefined) {
-    const next = link.nextDep
+    const next: Link | undefined = link.nextDep
     link.nextDep = undefined
     detach(link)
     link = next
@@ -251,33 +282,33 @@ export function dropAfter(sub: GraphNode, last: Link | undefined): void {
  * `except`, which need not run.
  */
 export function markObservers(from: GraphNode, except?: GraphNode): void {
-  const stack: Link[] = []
+  let stack: Link[] | undefined
   let link = from.subs
   for (;;) {
     while (link === undefined) {
-      link = stack.pop()
+      link = stack?.pop()
       if (link === undefined) return
     }
-    const sub: GraphNode = link.sub
+    const sub: ReaderNode = link.sub
     const next: Link | undefined = link.nextSub
     if (sub === except) {
       link = next
       continue
     }
-    if (sub.kind >= EFFECT) reach(sub)
-    if ((sub.flags & MARKED) === 0 && sub.subs !== undefined) {
-      sub.flags |= MARKED
-      if (next !== undefined) stack.push(next)
+    const { flags } = sub
+    if ((flags & OBSERVER) !== 0) reach(sub as ObserverNode)
+    sub.flags |= MARKED
+    if ((flags & MARKED) === 0 && sub.subs !== undefined) {
+      if (next !== undefined) (stack ??= []).push(next)
       link = sub.subs
     } else {
-      sub.flags |= MARKED
       link = next
     }
   }
 }
 
 /** Queues an effect or spin for the drain. */
-export function reach(node: GraphNode): void {
+export function reach(node: ObserverNode): void {
   if ((node.flags & (QUEUED | DISPOSED)) !== 0) return
   node.flags |= QUEUED
   node.reachedBy = node.graph.write
@@ -285,16 +316,16 @@ export function reach(node: GraphNode): void {
 }
 
 /** True when the cached value of a computed is valid. */
-export function isFresh(node: GraphNode): boolean {
-  if ((node.flags & EVALUATED) === 0) return false
-  return node.subs !== undefined ? (node.flags & MARKED) === 0 : node.validAt === node.graph.writes
+export function isFresh(node: DerivedNode): boolean {
+  const { flags } = node
+  if ((flags & EVALUATED) === 0) return false
+  return node.subs !== undefined ? (flags & MARKED) === 0 : node.validAt === node.graph.writes
 }
 
 /** Refreshes a computed: its dependencies first, and itself only if one of them has changed. */
-export function refresh(target: GraphNode): void {
+export function refresh(target: DerivedNode): void {
   if (isFresh(target)) return
   if ((target.flags & EVALUATED) === 0) return target.evaluate()
-  let above: Climb | undefined
   let node = target
   let link = target.deps
   for (;;) {
@@ -302,29 +333,34 @@ export function refresh(target: GraphNode): void {
     const isKept = (node.flags & EVALUATED) !== 0
     const stale = isKept ? firstStale(link) : undefined
     if (stale !== undefined && mustDescend(stale.dep)) {
-      above = { node, link: stale, above }
       node = stale.dep
+      node.via = stale
       link = node.deps
       continue
     }
     if (isKept && stale === undefined) confirm(node)
     else node.evaluate()
-    // Climb: the dependency is fresh now, so its stamp decides whether the search continues after it.
-    while (above !== undefined && above.link.stamp !== above.link.dep.stamp) {
-      above.node.evaluate()
-      above = above.above
-    }
-    if (above === undefined) return
-    node = above.node
-    link = above.link.nextDep
-    above = above.above
+    const next: Link | undefined = climb(target, node)
+    if (next === undefined) return
+    node = next.sub as DerivedNode
+    link = next.nextDep
   }
 }
 
-interface Climb {
-  readonly node: GraphNode
-  readonly link: Link
-  readonly above: Climb | undefined
+/**
+ * Returns to the reader of a node that is fresh now. The node's stamp decides: a reader that saw another one is evaluated,
+ * and its own reader is next. Returns the link after which the search continues, or undefined when the target is fresh.
+ */
+function climb(target: DerivedNode, from: DerivedNode): Link | undefined {
+  let node = from
+  while (node !== target) {
+    const via = node.via as Link
+    node.via = undefined
+    if (via.stamp === via.dep.stamp) return via
+    node = via.sub as DerivedNode
+    node.evaluate()
+  }
+  return undefined
 }
 
 /** Starting at `from`, the first link whose dependency changed or is not known to be fresh. */
@@ -332,28 +368,34 @@ function firstStale(from: Link | undefined): Link | undefined {
   let link = from
   while (link !== undefined) {
     const dep = link.dep
-    if (link.stamp !== dep.stamp || (dep.kind === COMPUTED && !isFresh(dep))) return link
+    if (link.stamp !== dep.stamp || ((dep.flags & COMPUTED) !== 0 && !isFresh(dep as DerivedNode))) return link
     link = link.nextDep
   }
   return undefined
 }
 
-/** A dependency that is being evaluated closes a cycle: evaluating its reader makes the reader throw `CycleError`. */
-function mustDescend(dep: GraphNode): boolean {
-  return dep.kind === COMPUTED && (dep.flags & RUNNING) === 0 && !isFresh(dep)
+/**
+ * True when a dependency must be refreshed before its reader. A dependency that is being evaluated closes a cycle, and
+ * evaluating its reader makes the reader throw `CycleError`. One that an outer walk is about to return to is refreshed by
+ * the evaluation of its reader.
+ */
+function mustDescend(dep: GraphNode): dep is DerivedNode {
+  if ((dep.flags & (COMPUTED | RUNNING)) !== COMPUTED) return false
+  return (dep as DerivedNode).via === undefined && !isFresh(dep as DerivedNode)
 }
 
 /** Records that a computed was validated. */
-export function confirm(node: GraphNode): void {
+function confirm(node: DerivedNode): void {
   node.flags &= ~MARKED
   node.validAt = node.graph.writes
 }
 
 /** True when something an effect read has changed. */
-export function hasChangedDeps(sub: GraphNode): boolean {
+export function hasChangedDeps(sub: ReaderNode): boolean {
   for (let link = sub.deps; link !== undefined; link = link.nextDep) {
-    if (link.dep.kind === COMPUTED) refresh(link.dep)
-    if (link.stamp !== link.dep.stamp) return true
+    const { dep } = link
+    if ((dep.flags & COMPUTED) !== 0) refresh(dep as DerivedNode)
+    if (link.stamp !== dep.stamp) return true
   }
   return false
 }

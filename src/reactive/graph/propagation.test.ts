@@ -1,5 +1,6 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
+import type { GraphNode } from './graph.js'
 import { observersOf } from './graph.js'
 import type { Context, Fault, Op, Signal, Spin } from '../index.js'
 import {
@@ -17,11 +18,10 @@ import {
   spin,
   waitFor,
 } from '../index.js'
-import type { SignalCell } from './signal.js'
-import type { SpinCell } from '../spins/spin.js'
+import { SpinCell } from '../spins/spin.js'
 
 const observers = (cell: Signal<unknown> | Spin<unknown>): number =>
-  observersOf((cell as unknown as SignalCell | SpinCell).node)
+  observersOf(cell instanceof SpinCell ? cell.node : (cell as unknown as GraphNode))
 
 /** Creates a spin in `ctx` and runs it once. */
 function started<T>(ctx: Context, body: () => Op<T>): Spin<T> {

@@ -1,9 +1,11 @@
 import { ambientContext, requireContext } from '../context/ambient.js'
-import { Cell } from './cell.js'
+import type { Handle } from './cell.js'
+import { readableContext, writableContext } from './cell.js'
 import type { ReactiveContext } from '../context/context.js'
 import { ContextStoppedError, EffectTypeError, ForeignContextError, describe } from '../errors.js'
 import type { Graph } from './graph.js'
-import { GraphNode, SIGNAL, markObservers, readByActive } from './graph.js'
+import { GraphNode, markObservers, readByActive } from './graph.js'
+import { formatAddress } from '../replay/address.js'
 
 /** `false`: every write counts as a change. A function: true when the two are the same. Default: `Object.is`. */
 export type Equality<T> = false | ((a: T, b: T) => boolean)
@@ -47,111 +49,143 @@ export interface Signal<T> {
  * ctx.enter(() => price.update((p) => p + 1)) // 101
  * ```
  */
-export function signal<T>(value: T, options: SignalOptions<T> = {}): Signal<T> {
+export function signal<T>(value: T, options?: SignalOptions<T>): Signal<T> {
   const context = requireContext('signal')
-  checkCellOptions('signal', options)
-  return context.openCell('signal', options.key, (addr) => {
-    const node = new SignalNode<unknown>(context.graph, addr, value, options.equals as Equality<unknown> | undefined)
-    return new SignalCell(context, node)
-  }) as unknown as Signal<T>
+  if (options !== undefined) checkCellOptions('signal', options)
+  const extras = options?.equals === undefined ? undefined : { equals: options.equals, watchers: undefined }
+  if (context.activeRun === undefined && options?.key === undefined) {
+    return new SignalNode<T>(context.graph, context.scope.next('signal', ''), value, extras)
+  }
+  const make = (addr: string): SignalNode =>
+    new SignalNode<T>(context.graph, addr, value, extras) as unknown as SignalNode
+  return context.openCell('signal', options?.key, make) as unknown as Signal<T>
 }
 
-export class SignalNode<T = unknown> extends GraphNode {
-  readonly kind = SIGNAL
-  readonly addr: string
-  value: T
-  /** The value before the last change. */
-  old: T | undefined
-  version = 0
+/** What few signals have. */
+interface SignalExtras<T> {
   readonly equals: Equality<T> | undefined
   watchers: Map<unknown, (next: T, old: T) => void> | undefined
-
-  constructor(graph: Graph, addr: string, value: T, equals: Equality<T> | undefined) {
-    super(graph)
-    this.addr = addr
-    this.value = value
-    this.equals = equals
-  }
 }
 
-export class SignalCell<T = unknown> extends Cell implements Signal<T> {
-  readonly node: SignalNode<T>
+/** A signal is its own handle: one object, because programs have very many of them. */
+export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Handle {
+  /** The address, or the number of a signal that was created without a key outside any body: most have no text. */
+  readonly #name: string | number
+  value: T
+  /** The value before the last change. */
+  old: T | undefined = undefined
+  version = 0
+  #extras: SignalExtras<T> | undefined
 
-  constructor(home: ReactiveContext, node: SignalNode<T>) {
-    super(home, node.addr)
-    this.node = node
+  constructor(graph: Graph, name: string | number, value: T, extras?: SignalExtras<T>) {
+    super(graph, 0)
+    this.#name = name
+    this.value = value
+    this.#extras = extras
   }
 
-  get version(): number {
-    return this.node.version
+  get home(): ReactiveContext {
+    return this.graph.context
+  }
+
+  get addr(): string {
+    const name = this.#name
+    return typeof name === 'string' ? name : formatAddress(this.home.scope.path, 'signal', '', name)
   }
 
   get(): T {
-    const node = this.node
-    const active = node.graph.active
-    if (active !== undefined) readByActive(active, node)
+    const active = this.graph.active
+    if (active !== undefined) readByActive(active, this)
     else refuseForeignRead(this)
-    return node.value
+    return this.value
   }
 
   peek(): T {
-    this.readable('signal.peek')
-    return this.node.value
+    readableContext(this, 'signal.peek')
+    return this.value
   }
 
   set(value: T): T {
-    return write(this.writable('signal.set'), this.node, value)
+    return this.#write(writableContext(this, 'signal.set'), value)
   }
 
   update(f: (old: T) => T): T {
-    const context = this.writable('signal.update')
-    return write(context, this.node, f(this.node.value))
+    const context = writableContext(this, 'signal.update')
+    return this.#write(context, f(this.value))
   }
 
   compareAndSet(seen: T, next: T): boolean {
-    const context = this.writable('signal.compareAndSet')
-    if (!Object.is(this.node.value, seen)) return false
-    write(context, this.node, next)
+    const context = writableContext(this, 'signal.compareAndSet')
+    if (!Object.is(this.value, seen)) return false
+    this.#write(context, next)
     return true
   }
 
   async updateAsync(f: (old: T) => Promise<T>): Promise<T> {
-    const context = this.writable('signal.updateAsync')
+    const context = writableContext(this, 'signal.updateAsync')
     for (;;) {
-      const seen = this.node.value
+      const seen = this.value
       const next = await f(seen)
       if (context.state !== 'running') throw new ContextStoppedError('signal.updateAsync', context.state)
-      if (Object.is(this.node.value, seen)) return write(context, this.node, next)
+      if (Object.is(this.value, seen)) return this.#write(context, next)
     }
   }
 
   watch(key: unknown, f: (next: T, old: T) => void): () => void {
     refuseInComputed(this.home, 'signal.watch')
     if (typeof f !== 'function') throw new TypeError(`signal.watch: expected a function, got ${describe(f)}`)
-    const watchers = (this.node.watchers ??= new Map())
+    const extras = (this.#extras ??= { equals: undefined, watchers: undefined })
+    const watchers = (extras.watchers ??= new Map())
     watchers.set(key, f)
     return () => {
       if (watchers.get(key) === f) watchers.delete(key)
     }
   }
-}
 
-/** Stores a value: draws a stamp, marks observers, calls watchers, and queues the event for the drain. */
-function write<T>(context: ReactiveContext, node: SignalNode<T>, value: T): T {
-  const old = node.value
-  if (isEqual(context, node.equals, old, value, node)) return old
-  context.batch?.note(node as SignalNode)
-  node.old = old
-  node.value = value
-  node.version++
-  node.stamp = context.graph.drawStamp()
-  context.graph.writes++
-  context.graph.noteWriter(context.cause)
-  markObservers(node)
-  if (context.batch === undefined) context.announceChange(node as SignalNode)
-  if (node.watchers !== undefined) callWatchers(context, node, value, old)
-  if (context.batch === undefined) context.trigger()
-  return value
+  dropped(): void {}
+
+  isSame(context: ReactiveContext, a: T, b: T): boolean {
+    const extras = this.#extras
+    return extras === undefined ? Object.is(a, b) : isEqual(context, extras.equals, a, b, this)
+  }
+
+  /**
+   * Stores a value: draws a stamp, marks observers, calls watchers, and queues the event for the drain. Without observers
+   * the event would do nothing but count the generation, so that is done here.
+   */
+  #write(context: ReactiveContext, value: T): T {
+    const old = this.value
+    if (this.isSame(context, old, value)) return old
+    const { batch, graph } = context
+    if (batch !== undefined) batch.note(this as unknown as SignalNode)
+    this.old = old
+    this.value = value
+    this.version++
+    this.stamp = graph.drawStamp()
+    graph.writes++
+    const isHeard = this.subs !== undefined || context.tracer !== undefined
+    if (isHeard) {
+      graph.noteWriter(context.cause)
+      markObservers(this)
+    }
+    if (batch === undefined) {
+      if (isHeard) context.announceChange(this as unknown as SignalNode, undefined)
+      else context.generation++
+    }
+    if (this.#extras?.watchers !== undefined) this.#callWatchers(context, value, old)
+    if (isHeard && batch === undefined) context.trigger()
+    return value
+  }
+
+  #callWatchers(context: ReactiveContext, next: T, old: T): void {
+    for (const watcher of Array.from(this.#extras?.watchers?.values() ?? [])) {
+      try {
+        watcher(next, old)
+      } catch (error) {
+        context.fault('watcher-fault', 'watch', error, this.addr)
+      }
+    }
+  }
 }
 
 /** Compares by the given rule. A comparator that throws counts as "changed" and is reported. */
@@ -172,18 +206,8 @@ export function isEqual<T>(
   }
 }
 
-function callWatchers<T>(context: ReactiveContext, node: SignalNode<T>, next: T, old: T): void {
-  for (const watcher of Array.from(node.watchers?.values() ?? [])) {
-    try {
-      watcher(next, old)
-    } catch (error) {
-      context.fault('watcher-fault', 'watch', error, node.addr)
-    }
-  }
-}
-
 /** A computed or effect of another root would not run again when this cell changes, so its read is refused. */
-export function refuseForeignRead(cell: Cell): void {
+export function refuseForeignRead(cell: Handle): void {
   if (cell.home.state === 'closed') throw new ContextStoppedError('get', 'closed')
   const context = ambientContext()
   if (context !== undefined && context.root !== cell.home.root && context.graph.active !== undefined) {
@@ -220,7 +244,7 @@ export function checkCellOptions(what: string, options: { readonly key?: unknown
 
 /** Refuses an operation inside a computed, which must be pure. */
 export function refuseInComputed(context: ReactiveContext, what: string): void {
-  if (context.graph.computing > 0) {
+  if (context.graph.evaluating.length > 0) {
     throw new EffectTypeError(`${what}: a computed may only read; do this in an effect, a spin or plain code`)
   }
 }

@@ -29,12 +29,15 @@ export function formatAddress(parent: string, kind: AddressKind, key: string, n:
 export class Scope {
   readonly path: string
   #counts: Map<string, number> | undefined
+  /** Signals without a key: most cells are, and a field is faster than the map. */
+  #signals = 0
 
   constructor(path: string) {
     this.path = path
   }
 
   next(kind: AddressKind, key: string): number {
+    if (kind === 'signal' && key === '') return this.#signals++
     const name = key === '' ? kind : `${kind}:${key}`
     const counts = (this.#counts ??= new Map<string, number>())
     const n = counts.get(name) ?? 0
@@ -48,6 +51,7 @@ export class Scope {
 
   reset(): void {
     this.#counts?.clear()
+    this.#signals = 0
   }
 }
 

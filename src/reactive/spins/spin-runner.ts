@@ -2,7 +2,7 @@ import { cancelSpin, disposeSpin, dropCell, forgetReads, noteEnded } from './can
 import type { ReactiveContext } from '../context/context.js'
 import { disposeOwned } from '../graph/effect.js'
 import { CancelledError, CycleError, EffectTypeError } from '../errors.js'
-import type { Link } from '../graph/graph.js'
+import type { DerivedNode, Link } from '../graph/graph.js'
 import { CAUSED_MAX, COMPUTED, DISPOSED, MARKED, SPIN, STALE, acceptDeps, dropUnread, refresh } from '../graph/graph.js'
 import type { MailboxNode } from '../mailboxes/mailbox.js'
 import type { Result } from '../result.js'
@@ -124,8 +124,8 @@ export class SpinRunner {
 
   #check(frame: Frame, link: Link): 'same' | 'changed' | 'blocked' | SpinNode {
     const { dep } = link
-    if (dep.kind === COMPUTED) refresh(dep)
-    else if (dep.kind === SPIN) {
+    if ((dep.flags & COMPUTED) !== 0) refresh(dep as DerivedNode)
+    else if ((dep.flags & SPIN) !== 0) {
       const child = dep as SpinNode
       if ((child.flags & DISPOSED) !== 0) return 'changed'
       if (!child.isSettled) {

@@ -1,6 +1,7 @@
 import type { AddressKind } from '../replay/address.js'
 import { ambientContext, requireContext } from '../context/ambient.js'
 import { cancelSpin, disposeSpin } from './cancel.js'
+import type { Handle } from '../graph/cell.js'
 import { Cell } from '../graph/cell.js'
 import type { ReactiveContext } from '../context/context.js'
 import type { EffectNode, EffectOwner } from '../graph/effect.js'
@@ -14,7 +15,7 @@ import {
   describe,
 } from '../errors.js'
 import type { Write } from '../graph/graph.js'
-import { DISPOSED, GraphNode, MARKED, SPIN, STALE, markObservers } from '../graph/graph.js'
+import { DISPOSED, MARKED, ObserverNode, SPIN, STALE, markObservers } from '../graph/graph.js'
 import type { Stores } from '../host.js'
 import { ReplayLog } from '../replay/log.js'
 import type { Op, Request } from './request.js'
@@ -117,9 +118,7 @@ function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: Sp
   return child
 }
 
-export class SpinNode extends GraphNode implements EffectOwner {
-  readonly kind = SPIN
-  readonly context: ReactiveContext
+export class SpinNode extends ObserverNode implements EffectOwner {
   readonly addr: string
   readonly owner: SpinNode | undefined
   readonly equals: Equality<unknown> | undefined
@@ -134,7 +133,7 @@ export class SpinNode extends GraphNode implements EffectOwner {
   run: Run | undefined
   /** Spins and cells created in its body, by address. */
   children: Map<string, SpinNode> | undefined
-  cells: Map<string, Cell> | undefined
+  cells: Map<string, Handle> | undefined
   /** Effects that its last run created; the next run disposes them. */
   owned: EffectNode[] | undefined
   /** Calls of `run` that wait for the next result. */
@@ -156,8 +155,6 @@ export class SpinNode extends GraphNode implements EffectOwner {
   stores: Stores | undefined
   /** For a result that can be used up, like a permit: a wait then checks it in each run and records nothing. */
   isSpent: ((value: unknown) => boolean) | undefined
-  /** How many generations its writes have caused since the queue was last empty; above `CAUSED_MAX` it was stopped. */
-  caused = 0
   /** The write that caused its last event. */
   causingWrite: Write | undefined
   /** The stamp of the error that was reported because no caller waited for it. */
@@ -170,8 +167,7 @@ export class SpinNode extends GraphNode implements EffectOwner {
     options: SpinOptions<unknown>,
     owner: SpinNode | undefined,
   ) {
-    super(context.graph)
-    this.context = context
+    super(context.graph, SPIN)
     this.addr = addr
     this.body = body
     this.captures = options.deps
@@ -179,6 +175,10 @@ export class SpinNode extends GraphNode implements EffectOwner {
     this.owner = owner
     this.log = new ReplayLog(context.logPolicy)
     this.cell = new SpinCell(context, this)
+  }
+
+  get context(): ReactiveContext {
+    return this.graph.context
   }
 
   /** It has a result, and nothing it depends on has changed since. */

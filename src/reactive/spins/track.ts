@@ -1,12 +1,13 @@
-import { ComputedCell } from '../graph/computed.js'
-import type { Computed, ComputedNode } from '../graph/computed.js'
+import { ComputedNode } from '../graph/computed.js'
+import type { Computed } from '../graph/computed.js'
 import { EffectTypeError, ForeignContextError, describe } from '../errors.js'
-import { COMPUTED, recordRead, refresh } from '../graph/graph.js'
+import { recordRead, refresh } from '../graph/graph.js'
 import type { Op } from './request.js'
 import { Request, replay } from './request.js'
 import type { Run } from './run.js'
-import { SignalCell } from '../graph/signal.js'
-import type { Signal, SignalNode } from '../graph/signal.js'
+import { success } from '../result.js'
+import { SignalNode } from '../graph/signal.js'
+import type { Signal } from '../graph/signal.js'
 import { SpinCell } from './spin.js'
 import type { Spin } from './spin.js'
 
@@ -65,20 +66,21 @@ class TrackRequest<T> extends Request<T> {
   #replayOrRead(run: Run, node: SignalNode | ComputedNode): unknown {
     const entry = run.nextEntry('track', '', node)
     if (entry.isAnswered) return replay(entry)
-    if (node.kind === COMPUTED) refresh(node)
+    if (node instanceof ComputedNode) refresh(node)
     const link = recordRead(run.node, node)
-    if (node.kind === COMPUTED && node.isFailed) run.log.settle(entry, true, node.error, link)
-    else run.log.settle(entry, false, { new: node.value, old: node.old, first: node.version === 0 }, link)
+    const result = node instanceof ComputedNode ? node.result : success(node.value)
+    if (result.ok) run.log.settle(entry, false, { new: result.value, old: node.old, first: node.version === 0 }, link)
+    else run.log.settle(entry, true, result.error, link)
     return replay(entry)
   }
 
   #nodeFor(run: Run): SignalNode | ComputedNode {
     const cell = this.#cell
     if (cell instanceof SpinCell) throw new EffectTypeError(`${this.name} takes a signal; use waitFor for spins`)
-    if (!(cell instanceof SignalCell || cell instanceof ComputedCell)) {
+    if (!(cell instanceof SignalNode || cell instanceof ComputedNode)) {
       throw new EffectTypeError(`${this.name} takes a signal or computed, got ${describe(cell)}`)
     }
     if (cell.home.root !== run.context.root) throw new ForeignContextError(`${this.name}: ${cell.addr}`)
-    return cell.node
+    return cell
   }
 }

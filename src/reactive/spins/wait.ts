@@ -1,4 +1,4 @@
-import { ComputedCell } from '../graph/computed.js'
+import { ComputedNode } from '../graph/computed.js'
 import type { Cell } from '../graph/cell.js'
 import type { Deferred, DeferredNode } from '../mailboxes/deferred.js'
 import { DeferredCell } from '../mailboxes/deferred.js'
@@ -10,7 +10,7 @@ import { PARK, Request, replay } from './request.js'
 import type { Result } from '../result.js'
 import { failure, success } from '../result.js'
 import type { Run } from './run.js'
-import { SignalCell } from '../graph/signal.js'
+import { SignalNode } from '../graph/signal.js'
 import { SpinCell } from './spin.js'
 import type { Spin } from './spin.js'
 import { FreshWait, SpinWait } from './spin-wait.js'
@@ -65,7 +65,7 @@ class InvalidWait<T> extends Request<T> {
 
   protected override perform(): never {
     const target = this.#target
-    if (target instanceof SignalCell || target instanceof ComputedCell) {
+    if (target instanceof SignalNode || target instanceof ComputedNode) {
       throw new EffectTypeError('waitFor takes a spin, deferred, mailbox or promise; use track for signals')
     }
     throw new EffectTypeError(`waitFor takes a spin, deferred, mailbox or promise, got ${describe(target)}`)

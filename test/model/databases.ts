@@ -12,7 +12,6 @@ import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js'
 import type { Store } from '../../src/store/store.js'
 import type { World } from '../../src/world/world.js'
 import { systemWorld } from '../../src/world/world.js'
-import { freshSchema } from '../support/fresh-store.js'
 
 /** A call in a caller's transaction: a refusal throws, or rejects. */
 export type CallInTransaction = (tx: unknown) => unknown
@@ -31,10 +30,14 @@ export interface ModelDatabase {
   close(): Promise<void>
 }
 
-/** On PostgreSQL where the run is one on PostgreSQL, else in memory. */
-export function openModelDatabase(mills: number): Promise<ModelDatabase> {
-  const fresh = freshSchema()
+/** In a schema of PostgreSQL, or in memory. */
+export function openModelDatabase(mills: number, fresh: FreshSchema | undefined): Promise<ModelDatabase> {
   return fresh === undefined ? onSqlite() : onPostgres(fresh, mills)
+}
+
+interface FreshSchema {
+  readonly url: string
+  readonly schema: string
 }
 
 /** All stores of a program share one connection in memory, as the processes of a simulation do. */
@@ -70,7 +73,7 @@ async function onSqlite(): Promise<ModelDatabase> {
 }
 
 /** Each mill has connections of its own. Hints between processes are the fleet's task, so that a program has one history. */
-async function onPostgres({ url, schema }: { url: string; schema: string }, mills: number): Promise<ModelDatabase> {
+async function onPostgres({ url, schema }: FreshSchema, mills: number): Promise<ModelDatabase> {
   const opened: Opened[] = []
   for (let mill = 0; mill < mills; mill += 1)
     opened.push(await openDatabase(await targetOf(url, schema), true, systemWorld()))

@@ -1,44 +1,230 @@
+import type { LinkPolicy } from '../../../job/rules/links.js'
+import type { RequestKind } from '../../../job/rules/request.js'
+import type { State } from '../../../job/rules/states.js'
 import type { Census, CensusJob } from '../../census.js'
 import type { Session } from '../connection/session.js'
 
 export async function readCensus(session: Session): Promise<Census> {
   const [row] = await session.query<{ census: string }>(session.queries.readCensus)
-  const census = JSON.parse(row?.census ?? '{}') as Omit<Census, 'jobs'> & { readonly jobs: readonly RawJob[] }
-  return { ...census, jobs: census.jobs.map(toCensusJob) }
+  const tables = JSON.parse(row?.census ?? '{}') as Tables
+  return {
+    jobs: jobsIn(tables),
+    strays: straysIn(tables),
+    ...groupsIn(tables),
+    ...linksIn(tables),
+    ...othersIn(tables),
+  }
 }
 
-/** A job with its texts, which SQLite reads with its own JSON functions. */
-interface RawJob extends Omit<CensusJob, 'after' | 'tableCount'> {
-  readonly payload: string | null
-  readonly options: string | null
-  readonly log: string | null
-  readonly after: string | null
-  /** Rows in `history`, `waiting` and `ready`, and leases that list it; a lease still lists a job after its end. */
-  readonly rows: number
-  readonly leases: number
+/** The rows that the statement reads, with their columns in its order. */
+interface Tables {
+  readonly jobs: readonly JobRow[]
+  readonly lanes: readonly [lane: number, queue: string, name: string][]
+  readonly history: readonly EndRow[]
+  readonly waiting: readonly [ref: number, state: State][]
+  readonly ready: readonly [ref: number, lane: number, sort: number][]
+  readonly leases: readonly LeaseRow[]
+  readonly reports: readonly [ref: number, fence: number][]
+  readonly keys: readonly [name: string, key: string, ref: number][]
+  readonly uniques: readonly [name: string, key: string, id: string, until: number | null][]
+  readonly workers: readonly [worker: string, beat: number][]
+  readonly requests: readonly [ref: number, kind: RequestKind][]
+  readonly pauses: readonly [queue: string, until: number | null][]
+  readonly ticks: readonly [schedule: string, at: number, byHand: number, job: string | null][]
+  readonly schedules: readonly [id: string, spec: string, nextAt: number | null, lastAt: number | null][]
+  readonly groups: readonly [group: string, sealedAt: number | null, completedAt: number | null][]
+  readonly counts: readonly CountRow[]
+  readonly moves: readonly CountRow[]
+  readonly links: readonly [parent: number, child: number, policy: LinkPolicy][]
+  readonly todos: readonly [parent: number, id: string | null][]
 }
 
-function toCensusJob({ payload, options, log, after, rows, leases, ...job }: RawJob): CensusJob {
+type JobRow = readonly [
+  ...[ref: number, id: string, lane: number, key: string | null, group: string | null, payload: string | null],
+  ...[options: string | null, createdAt: number, dueAt: number, attempt: number | null, retries: number | null],
+  ...[crashes: number | null, streak: number | null, reason: string | null, log: string | null, after: string | null],
+  sort: number,
+]
+type EndRow = readonly [
+  ...[ref: number, state: State, attempt: number | null, retries: number | null, crashes: number | null],
+  ...[reason: string | null, worker: string | null, log: string | null, keepUntil: number | null],
+]
+type LeaseRow = readonly [
+  ...[fence: number, worker: string, quarantined: number],
+  ...[starting: number, refs: readonly number[], released: readonly number[]],
+]
+type CountRow = readonly [group: string, queue: string, state: State, members: number]
+
+/** Where the rows of a job are. */
+interface Places {
+  readonly lanes: ReadonlyMap<number, Tables['lanes'][number]>
+  readonly ends: ReadonlyMap<number, EndRow>
+  readonly waiting: ReadonlyMap<number, State>
+  /** Rows of `ready` by lane, sort and ref: one with another sort is not that of the job. */
+  readonly ready: ReadonlySet<string>
+  readonly reports: ReadonlySet<string>
+  /** The leases that hold each job, the oldest first. */
+  readonly leases: ReadonlyMap<number, readonly LeaseRow[]>
+  /** The number of rows of each ref in `history`, `waiting` and `ready`. */
+  readonly rows: ReadonlyMap<number, number>
+}
+
+function jobsIn(tables: Tables): CensusJob[] {
+  const places = placesOf(tables)
+  return tables.jobs.map((row) => censusJob(row, places))
+}
+
+function placesOf({ lanes, history, waiting, ready, reports, leases }: Tables): Places {
+  const rows = new Map<number, number>()
+  for (const [ref] of [...history, ...waiting, ...ready]) rows.set(ref, (rows.get(ref) ?? 0) + 1)
+  const held = new Map<number, LeaseRow[]>()
+  for (const lease of leases.toSorted(([one], [other]) => one - other))
+    for (const ref of heldBy(lease)) held.set(ref, [...(held.get(ref) ?? []), lease])
+  return {
+    lanes: new Map(lanes.map((lane) => [lane[0], lane])),
+    ends: new Map(history.map((end) => [end[0], end])),
+    waiting: new Map(waiting),
+    ready: new Set(ready.map(([ref, lane, sort]) => `${lane} ${sort} ${ref}`)),
+    reports: new Set(reports.map(([ref, fence]) => `${ref} ${fence}`)),
+    leases: held,
+    rows,
+  }
+}
+
+/** A lease still lists a job that it released. */
+function heldBy([, , , , refs, released]: LeaseRow): readonly number[] {
+  return refs.filter((ref) => !released.includes(ref))
+}
+
+function censusJob(row: JobRow, places: Places): CensusJob {
+  const [ref, id, lane, key, group, payload, options, createdAt, dueAt, attempt, retries, crashes] = row
+  const [, , , , , , , , , , , , streak, reason, log, after, sort] = row
+  const end = places.ends.get(ref)
+  const isReady = places.ready.has(`${lane} ${sort} ${ref}`)
+  const holders = places.leases.get(ref) ?? []
+  const lease = end === undefined && !places.waiting.has(ref) && !isReady ? holders[0] : undefined
+  const [, queue = '', name = ''] = places.lanes.get(lane) ?? []
+  const ended = end === undefined ? undefined : endOf(end)
+  return {
+    seq: ref,
+    id,
+    name,
+    queue,
+    key,
+    group,
+    createdAt,
+    dueAt,
+    ...givenIn(payload),
+    ...optionsIn(options),
+    ...logOf(ended === undefined ? log : ended.log),
+    // A lease still lists a job after its end.
+    tableCount: places.rows.get(ref) ?? holders.length,
+    state: ended?.state ?? places.waiting.get(ref) ?? stateIn(lease, ref, places),
+    fence: lease?.[0] ?? null,
+    attempt: ended?.attempt ?? attempt ?? (ended?.state === 'done' ? 1 : 0),
+    retries: ended?.retries ?? retries ?? 0,
+    crashes: ended?.crashes ?? crashes ?? 0,
+    streak: streak ?? 0,
+    reason: ended === undefined ? reason : ended.reason,
+    worker: ended?.worker ?? null,
+    keepUntil: ended?.keepUntil ?? null,
+    after: after === null ? [] : (JSON.parse(after) as string[]),
+  }
+}
+
+function endOf([, state, attempt, retries, crashes, reason, worker, log, keepUntil]: EndRow) {
+  return { state, attempt, retries, crashes, reason, worker, log, keepUntil }
+}
+
+/** A job that is claimed runs once its lease starts it at once, or its worker has reported its start. */
+function stateIn(lease: LeaseRow | undefined, ref: number, { reports }: Places): State {
+  if (lease === undefined) return 'ready'
+  const [fence, , , starting, refs] = lease
+  return reports.has(`${ref} ${fence}`) || refs.indexOf(ref) < starting ? 'running' : 'ready'
+}
+
+function givenIn(payload: string | null): Pick<CensusJob, 'follows' | 'payloadParents' | 'policy' | 'n'> {
   const given = read(payload) as Partial<Pick<CensusJob, 'follows' | 'policy' | 'n'>> & { after?: readonly string[] }
+  const { follows = null, after: payloadParents = [], policy = null, n = null } = given
+  return { follows, payloadParents, policy, n }
+}
+
+function optionsIn(options: string | null): Pick<CensusJob, 'slot' | 'while' | 'tick'> {
   const { unique, tick } = read(options) as {
     unique?: { key: string; while: CensusJob['while'] }
     tick?: { schedule: string; at: number }
   }
-  const entries = (log === null ? [] : JSON.parse(log)) as readonly { readonly worker?: string }[]
   return {
-    ...job,
-    tableCount: rows > 0 ? rows : leases,
-    follows: given.follows ?? null,
-    payloadParents: given.after ?? [],
-    policy: given.policy ?? null,
-    n: given.n ?? null,
     slot: unique?.key ?? null,
     while: unique?.while ?? null,
     tick: tick === undefined ? null : `${tick.schedule} ${tick.at}`,
-    lastLogWorker: entries.at(-1)?.worker ?? null,
-    logEntries: entries.length,
-    after: after === null ? [] : (JSON.parse(after) as string[]),
   }
+}
+
+function logOf(log: string | null): Pick<CensusJob, 'lastLogWorker' | 'logEntries'> {
+  const entries = (log === null ? [] : JSON.parse(log)) as readonly { readonly worker?: string }[]
+  return { lastLogWorker: entries.at(-1)?.worker ?? null, logEntries: entries.length }
+}
+
+function straysIn({ jobs, history, waiting, ready }: Tables): number {
+  const known = new Set(jobs.map(([ref]) => ref))
+  return [...history, ...waiting, ...ready].filter(([ref]) => !known.has(ref)).length
+}
+
+/** Members of groups by queue and state: the counts, and the moves that are not folded into them yet. */
+function groupsIn({ groups, counts, moves }: Tables): Pick<Census, 'groups' | 'counts'> {
+  const sums = new Map<string, { group: string; queue: string; state: State; members: number }>()
+  for (const [group, queue, state, members] of [...counts, ...moves]) {
+    const name = JSON.stringify([group, queue, state])
+    const sum = sums.get(name) ?? { group, queue, state, members: 0 }
+    sum.members += members
+    sums.set(name, sum)
+  }
+  const all = [...sums.values()]
+  const isOpen = (state: State): boolean => state !== 'done' && state !== 'failed' && state !== 'cancelled'
+  const unfinishedIn = (id: string): number =>
+    all.reduce((sum, { group, state, members }) => (group === id && isOpen(state) ? sum + members : sum), 0)
+  return {
+    groups: groups.map(([group, sealedAt, completedAt]) => {
+      const unfinished = unfinishedIn(group)
+      return { group, unfinished, sealedAt, completedAt }
+    }),
+    counts: all.filter(({ members }) => members !== 0),
+  }
+}
+
+/** A parent may be deleted: then only its to-do has its id. */
+function linksIn({ jobs, links, todos }: Tables): Pick<Census, 'links' | 'todos'> {
+  const ids = new Map<number, string>()
+  for (const [ref, id] of todos) if (id !== null) ids.set(ref, id)
+  for (const [ref, id] of jobs) ids.set(ref, id)
+  const idOf = (ref: number): string => ids.get(ref) as string
+  return {
+    links: links.map(([parent, child, policy]) => ({ parent: idOf(parent), child, policy })),
+    todos: todos.map(([parent]) => idOf(parent)),
+  }
+}
+
+function othersIn(tables: Tables): Omit<Census, 'jobs' | 'strays' | 'groups' | 'counts' | 'links' | 'todos'> {
+  return {
+    keys: tables.keys.map(([name, key, seq]) => ({ name, key, seq })),
+    slots: tables.uniques.map(([name, key, job, until]) => ({ name, key, job, until })),
+    workers: tables.workers.map(([worker, beat]) => ({ worker, beat })),
+    leases: tables.leases.map((lease) => {
+      const [fence, worker, quarantined] = lease
+      return { fence, worker, quarantined, jobs: heldBy(lease) }
+    }),
+    requests: tables.requests.map(([seq, kind]) => ({ seq, kind })),
+    pauses: tables.pauses.map(([queue, until]) => ({ queue, until })),
+    ticks: tables.ticks.map(([schedule, at, byHand, job]) => ({ schedule, at, byHand, job })),
+    schedules: tables.schedules.map(scheduleOf),
+  }
+}
+
+function scheduleOf([id, text, nextAt, lastAt]: Tables['schedules'][number]): Census['schedules'][number] {
+  const spec = read(text) as { rule?: { every?: number }; fromAt?: number | null; anchorAt?: number | null }
+  const waitsForFrom = (spec.fromAt ?? -Infinity) > (lastAt ?? 0) && (spec.anchorAt ?? null) === null
+  return { id, everyMs: spec.rule?.every ?? null, nextAt, waitsForFrom: waitsForFrom ? 1 : 0 }
 }
 
 function read(text: string | null): object {

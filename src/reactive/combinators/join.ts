@@ -1,3 +1,4 @@
+import { requireContext } from '../context/ambient.js'
 import { DisposedError, describe } from '../errors.js'
 import { PARK, Request } from '../spins/request.js'
 import { success, unwrap } from '../result.js'
@@ -6,6 +7,7 @@ import { addWaiter, refuseCycle, removeWaiter } from '../spins/spin-wait.js'
 import type { Spin, SpinNode } from '../spins/spin.js'
 import { SpinCell, spin } from '../spins/spin.js'
 import { abandonSpins, disposeSpin } from '../spins/cancel.js'
+import { requireIn } from '../graph/cell.js'
 import { DISPOSED } from '../graph/graph.js'
 import { MailboxCell } from '../mailboxes/mailbox.js'
 import type { Waitable } from '../spins/wait.js'
@@ -128,8 +130,14 @@ export function asSpins<T>(sources: readonly Waitable<T>[]): Spin<T>[] {
   })
 }
 
+/** The nodes of spins in the context whose body is executing. */
 export function nodesOf(spins: readonly Spin<unknown>[]): SpinNode[] {
-  return spins.map((each) => (each as unknown as SpinCell).node)
+  const context = requireContext('waitFor')
+  return spins.map((each) => {
+    const cell = each as unknown as SpinCell
+    requireIn(cell, context, 'waitFor')
+    return context.nodeFor(cell.node)
+  })
 }
 
 /** Returns the value of a spin that has ended, or throws its error. */
@@ -160,9 +168,10 @@ export function returnTakenMessages(
     if (!(source instanceof MailboxCell) || child === undefined || child === winner) continue
     if (child.result?.ok !== true) continue // A loser that still waits returns its message when it is cancelled.
     const taken = child.log.at(0)
-    if (taken !== undefined) source.node.putBack(taken, child.result.value)
+    const box = child.context.nodeFor(source.node)
+    if (taken !== undefined) box.putBack(taken, child.result.value)
     disposeSpin(child)
-    source.node.serve()
+    box.serve()
   }
 }
 

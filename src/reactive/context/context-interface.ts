@@ -1,14 +1,17 @@
 import type { Result } from '../result.js'
 import type { Body, Spin } from '../spins/spin.js'
+import type { ForkOptions } from './options.js'
 import type { StopOptions, StopReport } from './stop.js'
 import type { TraceListener } from './trace.js'
 
 export type ContextState = 'running' | 'stopping' | 'stopped' | 'closed'
 
-/** One reactive world: its cells, its queue, its clock. Contexts share nothing with each other. */
+/** One reactive world: its cells, its queue, its clock. Contexts share nothing with each other, except forks. */
 export interface Context extends AsyncDisposable {
   readonly id: string
+  /** The context that this one was forked from. */
   readonly parent: Context | undefined
+  /** How many forks it is away from its root: 0 for a context that was not forked. */
   readonly depth: number
   readonly state: ContextState
   readonly bindings: Readonly<Record<string, unknown>>
@@ -39,6 +42,23 @@ export interface Context extends AsyncDisposable {
    * if they should.
    */
   close(options?: StopOptions): Promise<StopReport>
+  /**
+   * Makes a what-if copy at once, however much state there is. It sees this context's cells and results until it writes
+   * them; what it writes and runs is not seen here. It shares the executor, the clock and the fault hook. Outside effects
+   * are not copied or undone: what a step of the fork does, it does. Stopping this context stops its forks.
+   *
+   * ```ts
+   * import { type Context, read, type Signal, spin } from 'millrace/reactive'
+   *
+   * const whatIf = async (ctx: Context, price: Signal<number>): Promise<number> => {
+   *   const total = ctx.enter(() => spin(function* () { return (yield* read(price)) * 1.2 }))
+   *   await using fork = ctx.fork()
+   *   fork.enter(() => price.set(200))
+   *   return fork.run(total) // 240; in ctx the price is what it was
+   * }
+   * ```
+   */
+  fork(options?: ForkOptions): Context
   inspect(): ContextStats
   /** Reports each event, run and effect to `listener`; returns a function that ends the trace. */
   trace(listener: TraceListener): () => void

@@ -32,10 +32,15 @@ import * as host from '../host.js'
 import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from '../replay/log.js'
 import { SpinRunner } from '../spins/spin-runner.js'
-import type { ContextOptions } from './options.js'
-import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkRecord } from './options.js'
+import { ForkTimers } from '../fork/fork-timers.js'
+import { Forks } from '../fork/forks.js'
+import type { Place } from '../fork/overlay.js'
+import { Overlay } from '../fork/overlay.js'
+import type { ContextOptions, ForkOptions } from './options.js'
+import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkForkOptions, checkRecord } from './options.js'
 import type { Result } from '../result.js'
 import { failure, success, unwrap } from '../result.js'
+import type { Wake } from '../spins/request.js'
 import type { Run } from '../spins/run.js'
 import type { SignalNode } from '../graph/signal.js'
 import { refuseInComputed } from '../graph/signal.js'
@@ -48,16 +53,19 @@ import { Tracer } from './trace.js'
 
 export class ReactiveContext implements Context {
   readonly id = host.randomId()
-  readonly parent = undefined
-  readonly depth = 0
-  readonly root: ReactiveContext = this
+  readonly parent: ReactiveContext | undefined
+  readonly depth: number
+  readonly root: ReactiveContext
   readonly bindings: Readonly<Record<string, unknown>>
-  readonly graph: Graph = new Graph(this)
+  readonly graph: Graph
+  /** The state of a fork; undefined for a root, which has all its state in its nodes. */
+  readonly overlay: Overlay | undefined
+  forks: Forks | undefined
   readonly spinRunner: SpinRunner = new SpinRunner(this)
   readonly timers: Timers
   readonly logPolicy: LogPolicy
   /** Addresses of cells and spins created outside any body. */
-  readonly scope = new Scope('')
+  readonly scope: Scope
   state: ContextState = 'running'
   generation = 0
   /** Bodies in progress, including those that clean up after a cancel. */
@@ -66,6 +74,8 @@ export class ReactiveContext implements Context {
   readonly cleanups = new Set<EffectNode>()
   /** Clean-ups whose children have ended, while they are being begun. */
   readonly dueCleanups: Cleanup[] = []
+  /** When inherited and restored runs wake that were asleep and have no generator yet. */
+  readonly wakes = new Map<SpinNode, Wake>()
   waiterCount = 0
   /** The open batch. */
   batch: Batch | undefined
@@ -95,17 +105,32 @@ export class ReactiveContext implements Context {
   #closed: Promise<StopReport> | undefined
   #leftDrain: (() => void) | undefined
 
-  constructor(options: ContextOptions) {
+  constructor(options: ContextOptions, parent?: ReactiveContext) {
     const { executor = eventLoopExecutor(), clock = 'real', bindings = {}, keepAlive = true } = options
+    this.parent = parent
+    this.root = parent?.root ?? this
+    this.depth = parent === undefined ? 0 : parent.depth + 1
+    this.graph = new Graph(this, parent?.graph.stamps ?? { last: 0 })
+    this.scope = new Scope('', parent?.scope)
+    this.overlay = parent && new Overlay(this, parent)
     this.bindings = bindings
     this.#onFault = options.onFault
-    this.#executor = executor
-    this.#isUnbounded = executor.isInline === true
-    this.timers = clock === 'virtual' ? new VirtualTimers() : new RealTimers(executor, keepAlive)
+    this.#executor = parent === undefined ? executor : parent.#executor
+    this.#isUnbounded = this.#executor.isInline === true
     const { events = DRAIN_EVENTS_MAX, ms = DRAIN_MS_MAX } = options.drainBudget ?? {}
-    this.#budget = { events, ms, monotonic: host.monotonic }
-    this.logPolicy = reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
+    this.#budget = parent !== undefined ? parent.#budget : { events, ms, monotonic: host.monotonic }
+    this.logPolicy = parent?.logPolicy ?? reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
+    this.timers = this.#makeTimers(clock, keepAlive)
     this.#drainer = this.#makeDrainer()
+  }
+
+  #makeTimers(clock: 'real' | 'virtual', keepAlive: boolean): Timers {
+    const { timers } = this.parent?.root ?? {}
+    if (timers !== undefined) {
+      const drain = timers instanceof VirtualTimers ? (): void => void this.drainNow() : (): void => undefined
+      return new ForkTimers(timers, drain)
+    }
+    return clock === 'virtual' ? new VirtualTimers() : new RealTimers(this.#executor, keepAlive)
   }
 
   get isDraining(): boolean {
@@ -176,16 +201,18 @@ export class ReactiveContext implements Context {
   }
 
   advanceBy(ms: number): number {
-    requireVirtual(this.timers, 'advanceBy', this.isDraining)
+    requireVirtual(this.root.timers, 'advanceBy', this.isDraining)
     checkDelay(ms)
     return this.advanceTo(this.timers.now() + ms)
   }
 
+  /** The clock belongs to the root: in whichever context it is moved, the timers of all of them fire. */
   advanceTo(time: number): number {
-    const timers = requireVirtual(this.timers, 'advanceTo', this.isDraining)
+    const timers = requireVirtual(this.root.timers, 'advanceTo', this.isDraining)
     this.#requireRunning('advanceTo')
     refuseInComputed(this, 'advanceTo')
     this.drainNow()
+    if (this.parent !== undefined) return this.parent.advanceTo(time)
     return timers.advanceTo(time, () => this.drainNow())
   }
 
@@ -231,6 +258,16 @@ export class ReactiveContext implements Context {
     return this.close().then(() => undefined)
   }
 
+  fork(options: ForkOptions = {}): ReactiveContext {
+    checkForkOptions(options)
+    this.#requireRunning('fork')
+    const bindings = { ...this.bindings, ...options.bindings }
+    const fork = new ReactiveContext({ bindings, onFault: this.#onFault }, this)
+    for (let at = fork.parent; at !== undefined; at = at.parent) at.graph.isForked = true
+    ;(this.forks ??= new Forks()).add(fork)
+    return fork
+  }
+
   inspect(): ContextStats {
     const { state, graph, generation, isDraining } = this
     const pending = this.#drainer.pending
@@ -274,9 +311,37 @@ export class ReactiveContext implements Context {
     return cell
   }
 
+  /** The node of a place in this context; `home` is the one that its handle holds. */
+  nodeFor<P extends Place>(home: P): P {
+    return this.overlay === undefined ? home : this.overlay.nodeFor(home)
+  }
+
+  /** The node whose state this context sees, without making a copy for a fork. */
+  existing<P extends Place>(home: P): P {
+    return this.overlay === undefined ? home : this.overlay.existing(home)
+  }
+
+  homeOf<P extends Place>(node: P): P {
+    return this.overlay === undefined ? node : this.overlay.homeOf(node)
+  }
+
+  /** Each write is announced, also of signals without observers: a trace shows it, or forks follow it. */
+  get isHeardEverywhere(): boolean {
+    return this.tracer !== undefined || this.forks !== undefined
+  }
+
+  /** How long a run that continues an inherited sleep still has to sleep; undefined for a new sleep. */
+  takeWake(node: SpinNode, entry: Entry): number | undefined {
+    const wake = this.wakes.get(node)
+    if (wake === undefined) return undefined
+    this.wakes.delete(node)
+    return wake.addr === entry.addr ? Math.max(0, wake.at - this.now()) : undefined
+  }
+
   /** Queues the event of a write; writes of one batch share a generation. The caller calls `trigger` after its last write. */
   announceChange(node: SignalNode, generation: Generation | undefined): void {
     this.#drainer.enqueue({ type: 'signal-change', node, generation, write: this.graph.write })
+    this.forks?.noteWrite(node)
   }
 
   /** Queues an event and triggers a drain. After the stop the event is dropped. */
@@ -290,7 +355,9 @@ export class ReactiveContext implements Context {
 
   /** Triggers a drain, unless a batch is open: the end of the batch triggers it then. */
   trigger(): void {
-    if (this.batch === undefined) this.#drainer.trigger()
+    if (this.batch !== undefined) return
+    this.#drainer.trigger()
+    if (this.forks !== undefined && !this.isDraining) this.forks.passOn()
   }
 
   /** Drains until the queue is empty, synchronously; returns 0 when a session is running. */
@@ -382,6 +449,7 @@ export class ReactiveContext implements Context {
   readonly #failed = (event: ReactiveEvent, error: unknown): void => failEvent(this, event, error)
 
   #emptied(): void {
+    this.forks?.passOn()
     if (this.recentWriters.length > 0) for (const causer of this.recentWriters.splice(0)) causer.caused = 0
     this.checkIdle()
   }
@@ -417,8 +485,10 @@ export class ReactiveContext implements Context {
   }
 
   async #stop(deadlineMs: number): Promise<StopReport> {
+    const forks = this.forks?.live() ?? []
     this.state = 'stopping'
     this.timers.cancelAll()
+    if (forks.length > 0) await Promise.all(forks.map((fork) => fork.stop({ deadlineMs })))
     if (this.isDraining) await new Promise<void>((resolve) => (this.#leftDrain = resolve))
     const isInTime = await this.#offloads.ended(deadlineMs)
     this.state = 'stopped'
@@ -440,11 +510,14 @@ export class ReactiveContext implements Context {
   }
 
   async #close(deadlineMs: number): Promise<StopReport> {
+    const forks = this.forks?.live() ?? []
     const report = await this.stop({ deadlineMs })
+    for (const fork of forks) await fork.close({ deadlineMs })
     this.#cleanUp()
-    await this.#executor.close()
+    if (this.parent === undefined) await this.#executor.close()
     this.state = 'closed'
     this.#drainer.clear()
+    this.overlay?.clear()
     this.tracer = undefined
     return report
   }

@@ -19,6 +19,22 @@ export interface ContextOptions {
   readonly logLimit?: number | undefined
 }
 
+export interface ForkOptions {
+  /** Values for everything that runs in the fork; they are added to the parent's and replace those of the same name. */
+  readonly bindings?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Throws a `TypeError` that names every invalid option. */
+export function checkForkOptions(options: unknown): asserts options is ForkOptions {
+  checkRecord('fork', options)
+  const { bindings, ...others } = options as Record<string, unknown>
+  const problems = Object.keys(others).map((name) => `unknown option ${name}; known is bindings`)
+  if (bindings !== undefined && !isRecord(bindings)) {
+    problems.push(`bindings must be an object, got ${describe(bindings)}`)
+  }
+  if (problems.length > 0) throw new TypeError(`fork: ${problems.join('; ')}`)
+}
+
 export const DRAIN_EVENTS_MAX = 1000
 export const DRAIN_MS_MAX = 10
 export const LOG_ENTRIES_MAX = 10_000

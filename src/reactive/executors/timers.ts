@@ -7,8 +7,10 @@ import * as host from '../host.js'
 /** The time of a context and its timers. Every wait for time uses it. */
 export interface Timers {
   now(): number
-  /** How many timers are armed. */
+  /** How many timers are armed, without those that forks have armed on this clock. */
   readonly count: number
+  /** How many timers forks have armed on this clock. */
+  lent: number
   /** Calls `fire` once after `ms`. */
   arm(ms: number, fire: () => void): CancelTimer
   cancelAll(): void
@@ -19,6 +21,7 @@ export class RealTimers implements Timers {
   readonly #executor: Executor
   readonly #keepAlive: boolean
   readonly #armed = new Set<CancelTimer>()
+  lent = 0
 
   constructor(executor: Executor, keepAlive: boolean) {
     this.#executor = executor
@@ -26,7 +29,7 @@ export class RealTimers implements Timers {
   }
 
   get count(): number {
-    return this.#armed.size
+    return this.#armed.size - this.lent
   }
 
   now(): number {
@@ -65,9 +68,10 @@ export class VirtualTimers implements Timers {
   #armings = 0
   readonly #heap: VirtualTimer[] = []
   #cancelled = 0
+  lent = 0
 
   get count(): number {
-    return this.#heap.length - this.#cancelled
+    return this.#heap.length - this.#cancelled - this.lent
   }
 
   now(): number {

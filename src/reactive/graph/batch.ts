@@ -26,7 +26,7 @@ export class Batch {
     let generation: Generation | undefined
     for (const [node, before] of written) {
       if (node.isSame(context, before.value, node.value)) node.stamp = before.stamp
-      if (node.subs === undefined && context.tracer === undefined) continue
+      if (node.subs === undefined && !context.isHeardEverywhere) continue
       context.announceChange(node, (generation ??= { number: 0 }))
     }
     if (generation === undefined) context.generation++

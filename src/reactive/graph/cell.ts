@@ -4,7 +4,7 @@ import { ContextStoppedError, EffectTypeError, ForeignContextError } from '../er
 
 /**
  * A handle names a place in a context; the context holds the state. Reads and writes work from anywhere: outside a context
- * they use the one that created the cell. Inside a fork the same handle names another place.
+ * they use the one that created the cell. Inside a fork the same handle names the fork's own state of that place.
  */
 export interface Handle {
   /** The context that created it. */
@@ -36,14 +36,25 @@ export abstract class Cell implements Handle {
   }
 }
 
+/** Whether a cell exists in a context: it was created there, or in one that this was forked from. */
+export function isIn(cell: Handle, context: ReactiveContext): boolean {
+  const { home } = cell
+  for (let at: ReactiveContext | undefined = context; at !== undefined; at = at.parent) if (at === home) return true
+  return false
+}
+
+export function requireIn(cell: Handle, context: ReactiveContext, what: string): void {
+  if (!isIn(cell, context)) throw new ForeignContextError(`${what}: ${cell.addr}`)
+}
+
 /**
- * Returns the context to write to: the current one if there is one, else the one that created the cell. Throws when it has
- * another root than the cell, is stopped, or evaluates a computed.
+ * Returns the context to write to: the current one if there is one, else the one that created the cell. Throws when the
+ * cell does not exist in it, it is stopped, or evaluates a computed.
  */
 export function writableContext(cell: Handle, what: string): ReactiveContext {
   const { home } = cell
   const context = ambientContext() ?? home
-  if (context !== home && context.root !== home.root) throw new ForeignContextError(`${what}: ${cell.addr}`)
+  if (context !== home) requireIn(cell, context, what)
   if (context.graph.evaluating.length > 0) {
     throw new EffectTypeError(`${what}: a computed may only read; write from an effect, a spin or plain code`)
   }
@@ -51,10 +62,10 @@ export function writableContext(cell: Handle, what: string): ReactiveContext {
   return context
 }
 
-/** Returns the context to read from: the current one if it has the same root, else the one that created the cell. */
+/** Returns the context to read from: the current one if the cell exists there, else the one that created it. */
 export function readableContext(cell: Handle, what: string): ReactiveContext {
   const current = ambientContext()
-  const context = current !== undefined && current.root === cell.home.root ? current : cell.home
+  const context = current !== undefined && isIn(cell, current) ? current : cell.home
   if (context.state === 'closed') throw new ContextStoppedError(what, context.state)
   return context
 }

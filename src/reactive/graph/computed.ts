@@ -81,9 +81,13 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
   }
 
   get(): T {
+    return this.graph.isForked ? readableContext(this, 'computed.get').nodeFor(this).#get(this) : this.#get(this)
+  }
+
+  #get(handle: ComputedNode<T>): T {
     const active = this.graph.active
     if (active === undefined) {
-      refuseForeignRead(this)
+      refuseForeignRead(handle)
       this.bringUpToDate()
     } else {
       this.bringUpToDate()
@@ -94,9 +98,20 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
   }
 
   peek(): T {
-    readableContext(this, 'computed.peek')
-    withoutReader(this.graph, () => this.bringUpToDate())
-    return this.#unwrap()
+    const node = readableContext(this, 'computed.peek').nodeFor(this)
+    withoutReader(node.graph, () => node.bringUpToDate())
+    return node.#unwrap()
+  }
+
+  /** A node of a fork with the same function and the same cached value; the caller gives it its dependencies. */
+  copyTo(graph: Graph): ComputedNode<T> {
+    const copy = new ComputedNode(graph, this.#f, this.#equals)
+    copy.#outcome = this.#outcome
+    copy.old = this.old
+    copy.version = this.version
+    copy.stamp = this.stamp
+    copy.flags |= this.flags & (EVALUATED | FAILED)
+    return copy
   }
 
   /** The last outcome; call `bringUpToDate` first. */

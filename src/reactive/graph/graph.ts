@@ -22,8 +22,10 @@ import { Fifo } from '../drain/fifo.js'
 export class Graph {
   /** The context whose nodes these are. */
   readonly context: ReactiveContext
-  /** The last stamp drawn. A root context and all its forks will share it. */
-  stamp = 0
+  /** The last stamp drawn. A root context and all its forks share the counter. */
+  readonly stamps: { last: number }
+  /** The context has been forked: in the current context a handle may name another node than itself. */
+  isForked = false
   /** The number of writes so far. A computed without observers records at which one it was validated. */
   writes = 0
   /** The computed or effect that is running and records what it reads, and the number of its run. */
@@ -40,12 +42,17 @@ export class Graph {
   #lastRun = 0
   #write: Write | undefined
 
-  constructor(context: ReactiveContext) {
+  constructor(context: ReactiveContext, stamps: { last: number }) {
     this.context = context
+    this.stamps = stamps
+  }
+
+  get stamp(): number {
+    return this.stamps.last
   }
 
   drawStamp(): number {
-    return ++this.stamp
+    return ++this.stamps.last
   }
 
   drawRunId(): number {
@@ -100,6 +107,10 @@ export const IN_CYCLE = 128
 export const COMPUTED = 256
 export const EFFECT = 512
 export const SPIN = 1024
+/** A node of a fork that has the parent's state: the fork has not written, run or evaluated it. */
+export const FOLLOWING = 2048
+/** A spin of a fork or of a restored context that has the log of a run in progress, and no generator yet. */
+export const REPLAY = 4096
 /** Effects and spins: they run in the drain, and observe always. A computed observes while it has observers. */
 export const OBSERVER = EFFECT | SPIN
 
@@ -197,6 +208,25 @@ export function recordRead(sub: ReaderNode, dep: GraphNode): Link {
   sub.depsTail = link
   if (isObserving(sub)) attach(link)
   return link
+}
+
+/**
+ * Gives `to` the dependencies of `from`, with the stamps that `from` recorded. `nodeFor` returns the node that takes the
+ * place of a dependency. Returns the new link of each old one.
+ */
+export function copyDeps(from: ReaderNode, to: ReaderNode, nodeFor: (dep: GraphNode) => GraphNode): Map<Link, Link> {
+  const copies = new Map<Link, Link>()
+  let last: Link | undefined
+  for (let link = from.deps; link !== undefined; link = link.nextDep) {
+    const copy = new Link(nodeFor(link.dep), to, link.stamp, undefined)
+    if (last === undefined) to.deps = copy
+    else last.nextDep = copy
+    last = copy
+    copies.set(link, copy)
+    if (isObserving(to)) attach(copy)
+  }
+  to.depsTail = from.depsTail && copies.get(from.depsTail)
+  return copies
 }
 
 function isObserving(node: GraphNode): boolean {

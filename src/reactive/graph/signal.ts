@@ -1,6 +1,6 @@
 import { ambientContext, requireContext } from '../context/ambient.js'
 import type { Handle } from './cell.js'
-import { readableContext, writableContext } from './cell.js'
+import { isIn, readableContext, writableContext } from './cell.js'
 import type { ReactiveContext } from '../context/context.js'
 import { ContextStoppedError, EffectTypeError, ForeignContextError, describe } from '../errors.js'
 import type { Graph } from './graph.js'
@@ -74,7 +74,8 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   value: T
   /** The value before the last change. */
   old: T | undefined = undefined
-  version = 0
+  /** How many writes changed the value. */
+  changes = 0
   #extras: SignalExtras<T> | undefined
 
   constructor(graph: Graph, name: string | number, value: T, extras?: SignalExtras<T>) {
@@ -93,16 +94,16 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     return typeof name === 'string' ? name : formatAddress(this.home.scope.path, 'signal', '', name)
   }
 
+  get version(): number {
+    return this.#here('version').changes
+  }
+
   get(): T {
-    const active = this.graph.active
-    if (active !== undefined) readByActive(active, this)
-    else refuseForeignRead(this)
-    return this.value
+    return this.graph.isForked ? this.#here('get').#get(this) : this.#get(this)
   }
 
   peek(): T {
-    readableContext(this, 'signal.peek')
-    return this.value
+    return this.#here('peek').value
   }
 
   set(value: T): T {
@@ -111,12 +112,12 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
 
   update(f: (old: T) => T): T {
     const context = writableContext(this, 'signal.update')
-    return this.#write(context, f(this.value))
+    return this.#write(context, f(context.nodeFor(this).value))
   }
 
   compareAndSet(seen: T, next: T): boolean {
     const context = writableContext(this, 'signal.compareAndSet')
-    if (!Object.is(this.value, seen)) return false
+    if (!Object.is(context.nodeFor(this).value, seen)) return false
     this.#write(context, next)
     return true
   }
@@ -124,17 +125,18 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   async updateAsync(f: (old: T) => Promise<T>): Promise<T> {
     const context = writableContext(this, 'signal.updateAsync')
     for (;;) {
-      const seen = this.value
+      const seen = context.nodeFor(this).value
       const next = await f(seen)
       if (context.state !== 'running') throw new ContextStoppedError('signal.updateAsync', context.state)
-      if (Object.is(this.value, seen)) return this.#write(context, next)
+      if (Object.is(context.nodeFor(this).value, seen)) return this.#write(context, next)
     }
   }
 
   watch(key: unknown, f: (next: T, old: T) => void): () => void {
     refuseInComputed(this.home, 'signal.watch')
     if (typeof f !== 'function') throw new TypeError(`signal.watch: expected a function, got ${describe(f)}`)
-    const extras = (this.#extras ??= { equals: undefined, watchers: undefined })
+    const node = this.#here('watch')
+    const extras = (node.#extras ??= { equals: undefined, watchers: undefined })
     const watchers = (extras.watchers ??= new Map())
     watchers.set(key, f)
     return () => {
@@ -149,21 +151,56 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     return extras === undefined ? Object.is(a, b) : isEqual(context, extras.equals, a, b, this)
   }
 
+  /** A node of a fork for the same place, with the same value. Watchers stay with the context they were added in. */
+  copyTo(graph: Graph): SignalNode<T> {
+    const equals = this.#extras?.equals
+    const extras = equals === undefined ? undefined : { equals, watchers: undefined }
+    const copy = new SignalNode<T>(graph, this.#name, this.value, extras)
+    copy.takeOver(this)
+    return copy
+  }
+
+  /** Takes over the state of another node for the same place. */
+  takeOver({ value, old, changes, stamp }: SignalNode<T>): void {
+    this.value = value
+    this.old = old
+    this.changes = changes
+    this.stamp = stamp
+  }
+
+  /** The node of this place in the current context, if it exists there. */
+  #here(what: string): SignalNode<T> {
+    return readableContext(this, `signal.${what}`).nodeFor(this)
+  }
+
+  #get(handle: SignalNode<T>): T {
+    const active = this.graph.active
+    if (active !== undefined) readByActive(active, this)
+    else refuseForeignRead(handle)
+    return this.value
+  }
+
+  #write(context: ReactiveContext, value: T): T {
+    const { overlay } = context
+    if (overlay === undefined) return this.#writeHere(context, value)
+    return overlay.change(this, (node) => node.#writeHere(context, value))
+  }
+
   /**
    * Stores a value: draws a stamp, marks observers, calls watchers, and queues the event for the drain. Without observers
    * the event would do nothing but count the generation, so that is done here.
    */
-  #write(context: ReactiveContext, value: T): T {
+  #writeHere(context: ReactiveContext, value: T): T {
     const old = this.value
     if (this.isSame(context, old, value)) return old
     const { batch, graph } = context
     if (batch !== undefined) batch.note(this as unknown as SignalNode)
     this.old = old
     this.value = value
-    this.version++
+    this.changes++
     this.stamp = graph.drawStamp()
     graph.writes++
-    const isHeard = this.subs !== undefined || context.tracer !== undefined
+    const isHeard = this.subs !== undefined || context.isHeardEverywhere
     if (isHeard) {
       graph.noteWriter(context.cause)
       markObservers(this)
@@ -172,12 +209,12 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
       if (isHeard) context.announceChange(this as unknown as SignalNode, undefined)
       else context.generation++
     }
-    if (this.#extras?.watchers !== undefined) this.#callWatchers(context, value, old)
+    if (this.#extras?.watchers !== undefined) this.callWatchers(context, value, old)
     if (isHeard && batch === undefined) context.trigger()
     return value
   }
 
-  #callWatchers(context: ReactiveContext, next: T, old: T): void {
+  callWatchers(context: ReactiveContext, next: T, old: T): void {
     for (const watcher of Array.from(this.#extras?.watchers?.values() ?? [])) {
       try {
         watcher(next, old)
@@ -210,7 +247,7 @@ export function isEqual<T>(
 export function refuseForeignRead(cell: Handle): void {
   if (cell.home.state === 'closed') throw new ContextStoppedError('get', 'closed')
   const context = ambientContext()
-  if (context !== undefined && context.root !== cell.home.root && context.graph.active !== undefined) {
+  if (context !== undefined && context.graph.active !== undefined && !isIn(cell, context)) {
     throw new ForeignContextError(`get: ${cell.addr}`)
   }
 }

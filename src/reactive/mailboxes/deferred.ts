@@ -49,6 +49,8 @@ export class DeferredNode {
   /** A value was delivered; the event that assigns it may still be queued. */
   isDelivered = false
   result: Result<unknown> | undefined
+  /** In a fork that has not delivered: the parent's delivery counts here too. */
+  isFollowing = false
   readonly waiters = new Set<Request<unknown>>()
 
   constructor(context: ReactiveContext, addr: string) {
@@ -62,7 +64,13 @@ export class DeferredNode {
     for (const request of this.waiters) this.context.enqueue({ type: 'resume', request, result })
     this.context.waiterCount -= this.waiters.size
     this.waiters.clear()
+    this.context.forks?.followDelivery(this, result)
   }
+}
+
+function deliver(context: ReactiveContext, node: DeferredNode, result: Result<unknown>): void {
+  node.isDelivered = true
+  context.enqueue({ type: 'deferred-delivery', node, result })
 }
 
 export class DeferredCell extends Cell implements Deferred<unknown> {
@@ -74,7 +82,7 @@ export class DeferredCell extends Cell implements Deferred<unknown> {
   }
 
   get waiters(): number {
-    return this.node.waiters.size
+    return this.readable('deferred.waiters').existing(this.node).waiters.size
   }
 
   deliver(value: unknown): boolean {
@@ -87,9 +95,10 @@ export class DeferredCell extends Cell implements Deferred<unknown> {
 
   #settle(what: string, result: Result<unknown>): boolean {
     const context = this.writable(what)
-    if (this.node.isDelivered) return false
-    this.node.isDelivered = true
-    context.enqueue({ type: 'deferred-delivery', node: this.node, result })
+    if (context.nodeFor(this.node).isDelivered) return false
+    const { overlay } = context
+    if (overlay === undefined) deliver(context, this.node, result)
+    else overlay.change(this.node, (node) => deliver(context, node, result))
     return true
   }
 }

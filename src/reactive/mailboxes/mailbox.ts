@@ -53,6 +53,8 @@ export class MailboxNode {
   readonly addr: string
   readonly #messages = new Fifo<Message>()
   readonly waiters = new Set<Request<unknown>>()
+  /** In a fork that has not posted: no run of the parent has been resumed here by a post. */
+  isFollowing = false
   #lastOrder = 0
 
   constructor(context: ReactiveContext, addr: string) {
@@ -66,6 +68,12 @@ export class MailboxNode {
 
   get hasMessage(): boolean {
     return this.#messages.length > 0
+  }
+
+  /** Takes over the messages of another mailbox, which keeps them. */
+  copyFrom(other: MailboxNode): void {
+    for (const message of other.#messages.toArray()) this.#messages.push(message)
+    this.#lastOrder = other.#lastOrder
   }
 
   receive(body: unknown): void {
@@ -111,15 +119,20 @@ export class MailboxCell extends Cell implements Mailbox<unknown> {
   }
 
   get size(): number {
-    return this.node.size
+    return this.readable('mailbox.size').existing(this.node).size
   }
 
   get waiters(): number {
-    return this.node.waiters.size
+    return this.readable('mailbox.waiters').existing(this.node).waiters.size
   }
 
   post(message: unknown): void {
-    const context = this.writable('mailbox.post')
-    context.enqueue({ type: 'mailbox-post', node: this.node, message })
+    this.postIn(this.writable('mailbox.post'), message)
+  }
+
+  postIn(context: ReactiveContext, message: unknown): void {
+    const { overlay } = context
+    if (overlay === undefined) context.enqueue({ type: 'mailbox-post', node: this.node, message })
+    else overlay.change(this.node, (node) => context.enqueue({ type: 'mailbox-post', node, message }))
   }
 }

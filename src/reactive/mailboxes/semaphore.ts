@@ -1,5 +1,5 @@
-import { requireContext } from '../context/ambient.js'
-import { Cell } from '../graph/cell.js'
+import { ambientContext, requireContext } from '../context/ambient.js'
+import { Cell, isIn } from '../graph/cell.js'
 import { JoinRequest, firstEnded, nodesOf, resultOf } from '../combinators/join.js'
 import type { ReactiveContext } from '../context/context.js'
 import type { CellOptions } from './deferred.js'
@@ -51,18 +51,16 @@ export function semaphore(max: number, options: CellOptions = {}): Semaphore {
 /** A mailbox that initially holds `max` permits: waiting, order and returned permits are handled by the mailbox. */
 class SemaphoreCell extends Cell implements Semaphore {
   readonly #box: MailboxCell
-  #free: number
 
   constructor(home: ReactiveContext, addr: string, max: number) {
     super(home, addr)
     const node = new MailboxNode(home, addr)
     for (let each = 0; each < max; each++) node.receive(undefined)
     this.#box = new MailboxCell(home, node)
-    this.#free = max
   }
 
   get permits(): number {
-    return this.#free
+    return this.#box.size
   }
 
   acquire(): Spin<Permit> {
@@ -94,35 +92,38 @@ class SemaphoreCell extends Cell implements Semaphore {
   }
 
   #take(): Permit {
-    this.#free--
-    return new HeldPermit(this.home, () => this.#release())
-  }
-
-  /** Posts to the semaphore's own context: a permit may be released from anywhere, a timer or callback included. */
-  #release(): void {
-    this.#free++
-    this.home.enqueue({ type: 'mailbox-post', node: this.#box.node, message: undefined })
+    return new HeldPermit(this.#box, requireContext('semaphore'))
   }
 }
 
 class HeldPermit implements Permit {
-  readonly #home: ReactiveContext
-  readonly #release: () => void
-  isHeld = true
+  readonly #box: MailboxCell
+  readonly #context: ReactiveContext
+  /** A fork inherits the permits that are held, and gives them back in its own world. */
+  readonly #givenBackIn = new Set<ReactiveContext>()
 
-  constructor(home: ReactiveContext, release: () => void) {
-    this.#home = home
-    this.#release = release
+  constructor(box: MailboxCell, context: ReactiveContext) {
+    this.#box = box
+    this.#context = context
   }
 
+  /** Whether it is held in a context: it was not given back there, nor in one that this was forked from. */
+  isHeldIn(context: ReactiveContext | undefined): boolean {
+    for (let at = context; at !== undefined; at = at.parent) if (this.#givenBackIn.has(at)) return false
+    return true
+  }
+
+  /** May be called from anywhere, a timer or callback included; without a current context it counts where it was taken. */
   release(): void {
-    refuseInComputed(this.#home, 'permit.release')
-    if (!this.isHeld) throw new Error('over-released: this permit was given back already')
-    this.isHeld = false
-    this.#release()
+    const current = ambientContext()
+    const context = current !== undefined && isIn(this.#box, current) ? current : this.#context
+    refuseInComputed(context, 'permit.release')
+    if (!this.isHeldIn(context)) throw new Error('over-released: this permit was given back already')
+    this.#givenBackIn.add(context)
+    this.#box.postIn(context, undefined)
   }
 }
 
 function isGivenBack(permit: unknown): boolean {
-  return permit instanceof HeldPermit && !permit.isHeld
+  return permit instanceof HeldPermit && !permit.isHeldIn(ambientContext())
 }

@@ -28,21 +28,32 @@ export function formatAddress(parent: string, kind: AddressKind, key: string, n:
 /** Counts the uses of each kind and key under one parent. */
 export class Scope {
   readonly path: string
+  readonly #base: Scope | undefined
   #counts: Map<string, number> | undefined
   /** Signals without a key: most cells are, and a field is faster than the map. */
   #signals = 0
 
-  constructor(path: string) {
+  /** Counting continues where `base` is when a kind and key is first used here. */
+  constructor(path: string, base?: Scope) {
     this.path = path
+    this.#base = base
   }
 
   next(kind: AddressKind, key: string): number {
     if (kind === 'signal' && key === '') return this.#signals++
     const name = key === '' ? kind : `${kind}:${key}`
     const counts = (this.#counts ??= new Map<string, number>())
-    const n = counts.get(name) ?? 0
+    const n = counts.get(name) ?? this.#countBefore(name) ?? 0
     counts.set(name, n + 1)
     return n
+  }
+
+  #countBefore(name: string): number | undefined {
+    for (let base = this.#base; base !== undefined; base = base.#base) {
+      const n = base.#counts?.get(name)
+      if (n !== undefined) return n
+    }
+    return undefined
   }
 
   address(kind: AddressKind, key: string): string {

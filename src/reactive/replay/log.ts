@@ -18,7 +18,7 @@ export class Entry {
   readonly key: string
   readonly path: string
   readonly n: number
-  /** The cell or spin of the effect; another one at this position is a divergence. */
+  /** The cell or spin of the effect, as its handle names it; another one at this position is a divergence. */
   readonly target: unknown
   isAnswered = false
   isError = false
@@ -81,6 +81,20 @@ export class ReplayLog {
   /** True when every recorded entry was replayed: the next effect is performed live. */
   get isCaughtUp(): boolean {
     return this.#cursor >= this.#entries.length || this.#cursor === this.#hole
+  }
+
+  /** Takes over the entries of another log. `linkOf` returns the link that takes the place of one of the other log. */
+  copyFrom(other: ReplayLog, linkOf: (link: Link) => Link | undefined): void {
+    this.cut(0)
+    for (const { kind, key, path, n, target, isError, value, link, order } of other.#entries) {
+      const entry = new Entry(kind, key, path, n, target)
+      entry.isAnswered = true
+      entry.isError = isError
+      entry.value = value
+      entry.link = link && linkOf(link)
+      entry.order = order
+      this.#entries.push(entry)
+    }
   }
 
   /** Starts a new pass from the top. */

@@ -1,7 +1,7 @@
 import { disposeOwned } from '../graph/effect.js'
 import type { ReactiveContext } from '../context/context.js'
 import { CancelledError, DisposedError } from '../errors.js'
-import { DISPOSED, MARKED, STALE, dropAfter } from '../graph/graph.js'
+import { DISPOSED, FOLLOWING, MARKED, REPLAY, STALE, dropAfter, markObservers } from '../graph/graph.js'
 import { ReplayLog } from '../replay/log.js'
 import { failure } from '../result.js'
 import type { Run } from './run.js'
@@ -14,13 +14,15 @@ import type { SpinNode } from './spin.js'
  * spin waited for are cancelled too; a child with another observer is not.
  *
  * Children clean up before their parents, because a parent's `finally` may close what a child still uses. All spins of
- * the tree are detached first, the parent before its children: only then is it known that nobody else observes a child.
+ * the tree are detached first, the parent before its children: only then is it known that no other spin observes a child.
  * The bodies are unwound in the opposite order, and a parent waits for clean-ups of its children that wait themselves.
  */
 export function cancelSpin(node: SpinNode, reason: unknown): void {
   const { run } = node
   if ((node.flags & DISPOSED) !== 0) return
-  if (run === undefined) {
+  if ((node.flags & REPLAY) !== 0) {
+    cancelLog(node, new CancelledError(node.addr, reason))
+  } else if (run === undefined) {
     if (node.result === undefined) node.cancelBeforeStart ??= { reason }
   } else if (run.isDriving) {
     run.cancelled ??= new CancelledError(node.addr, reason)
@@ -31,6 +33,16 @@ export function cancelSpin(node: SpinNode, reason: unknown): void {
     abandonAll(ended, children, reason, cleanup)
     ended.unwind()
   }
+}
+
+/** Cancels a run that has a log and no generator: there is no body to unwind. */
+function cancelLog(node: SpinNode, error: CancelledError): void {
+  node.result = failure(error)
+  node.stamp = node.graph.drawStamp()
+  node.flags &= ~(MARKED | STALE | REPLAY | FOLLOWING)
+  forgetReads(node)
+  markObservers(node)
+  node.context.enqueue({ type: 'spin-completion', node })
 }
 
 /**
@@ -100,7 +112,7 @@ function releaseRun(run: Run): void {
 class Ending {
   readonly #context: ReactiveContext
   readonly #cleanups: Cleanup[] = []
-  /** Spins whose waiters and callers are told after the clean-ups. */
+  /** Spins whose completion events are queued after the clean-ups. */
   readonly completed: SpinNode[] = []
 
   constructor(context: ReactiveContext) {
@@ -209,7 +221,8 @@ function callHooks(run: Run): void {
 
 /** Drops a cell that the body of a spin created. */
 export function dropCell(node: SpinNode, addr: string): void {
-  node.cells?.get(addr)?.dropped()
+  const cell = node.cells?.get(addr)
+  if (cell?.home === node.context) cell.dropped() // A fork does not end what its parent still uses.
   node.cells?.delete(addr)
 }
 
@@ -242,7 +255,7 @@ export function disposeSpin(node: SpinNode): void {
 /** Detaches a spin from everything. Returns the clean-up of its run in progress. */
 function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined): Cleanup | undefined {
   const { context, run, callers } = node
-  node.flags = (node.flags & ~(MARKED | STALE)) | DISPOSED
+  node.flags = (node.flags & ~(MARKED | STALE | REPLAY | FOLLOWING)) | DISPOSED
   node.graph.nodeCount--
   node.owner?.children?.delete(node.addr)
   const error = new DisposedError(node.addr)

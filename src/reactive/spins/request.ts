@@ -16,6 +16,13 @@ export interface EffectRequest {
   readonly name: string
 }
 
+/** The end of a sleep, for a copy of the run in a fork or restored context: it sleeps for the rest of the time only. */
+export interface Wake {
+  /** The address of the sleep. */
+  readonly addr: string
+  readonly at: number
+}
+
 /** Returned by `perform` when there is no answer yet. */
 export const PARK: unique symbol = Symbol('park')
 
@@ -46,6 +53,11 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
   /** The spins that it waits for. */
   get targets(): readonly SpinNode[] {
     return NONE
+  }
+
+  /** For a sleep: when it ends. */
+  get wake(): Wake | undefined {
+    return undefined
   }
 
   /** Called instead of resuming when the run of this request has ended before the answer arrived. */

@@ -3,8 +3,21 @@ import type { ReactiveContext } from '../context/context.js'
 import { disposeOwned } from '../graph/effect.js'
 import { CancelledError, CycleError, EffectTypeError } from '../errors.js'
 import type { DerivedNode, Link } from '../graph/graph.js'
-import { CAUSED_MAX, COMPUTED, DISPOSED, MARKED, SPIN, STALE, acceptDeps, dropUnread, refresh } from '../graph/graph.js'
+import {
+  CAUSED_MAX,
+  COMPUTED,
+  DISPOSED,
+  FOLLOWING,
+  MARKED,
+  REPLAY,
+  SPIN,
+  STALE,
+  acceptDeps,
+  dropUnread,
+  refresh,
+} from '../graph/graph.js'
 import type { MailboxNode } from '../mailboxes/mailbox.js'
+import type { ReplayLog } from '../replay/log.js'
 import type { Result } from '../result.js'
 import { failure, success } from '../result.js'
 import { Run } from './run.js'
@@ -101,13 +114,15 @@ export class SpinRunner {
   /** Finds the first entry whose dependency changed, and restarts the body there. Unmarked means unchanged. */
   #validate(frame: Frame): SpinNode | 'continue' | undefined {
     const { node } = frame
-    if (node.run === undefined && node.result === undefined) return this.#start(node, false)
+    if (node.run === undefined && node.result === undefined && (node.flags & REPLAY) === 0) {
+      return this.#start(node, false)
+    }
     if (node.caused > CAUSED_MAX) {
       acceptDeps(node)
       return this.#unblock(node)
     }
     if ((node.flags & STALE) !== 0) return this.#restart(node, 0, true)
-    if (frame.index < 0 && (node.flags & MARKED) === 0) return this.#unblock(node)
+    if (frame.index < 0 && (node.flags & (MARKED | REPLAY)) === 0) return this.#unblock(node)
     if (frame.index < 0) frame.index = 0
     node.flags &= ~MARKED
     const { log } = node
@@ -115,11 +130,19 @@ export class SpinRunner {
       const link = log.at(frame.index)?.link
       if (link === undefined) continue
       const check = this.#check(frame, link)
-      if (check === 'changed') return this.#restart(node, frame.index, false)
+      if (check === 'changed') return this.#adopt(node) ?? this.#restart(node, frame.index, false)
       if (check === 'blocked') return undefined
       if (check !== 'same') return check
     }
+    if ((node.flags & REPLAY) !== 0) return this.#adopt(node) ?? this.#restart(node, log.length, false)
     return this.#unblock(node)
+  }
+
+  /** In a fork: takes over the parent's new result, if there is one that is valid here. Then nothing runs. */
+  #adopt(node: SpinNode): 'continue' | undefined {
+    if ((node.flags & FOLLOWING) === 0) return undefined
+    node.flags |= MARKED // It is known to be out of date.
+    return this.#context.overlay?.follow(node) === true ? this.#unblock(node) : undefined
   }
 
   #check(frame: Frame, link: Link): 'same' | 'changed' | 'blocked' | SpinNode {
@@ -160,7 +183,7 @@ export class SpinRunner {
     run.isLive = isCodeNew
     node.run = run
     node.blockedOn = undefined
-    node.flags &= ~(MARKED | STALE)
+    node.flags &= ~(MARKED | STALE | REPLAY | FOLLOWING)
     this.#context.runs.add(run)
     disposeOwned(node)
     node.log.rewind()
@@ -174,6 +197,8 @@ export class SpinRunner {
 
   #restart(node: SpinNode, index: number, isCodeNew: boolean): 'continue' {
     if (node.run !== undefined) this.supersede(node.run, index)
+    else if ((node.flags & REPLAY) !== 0) this.#returnMessages(node.log, index)
+    if (index < node.log.length) this.#context.wakes.delete(node)
     node.log.cut(index)
     return this.#start(node, isCodeNew)
   }
@@ -183,7 +208,7 @@ export class SpinRunner {
     run.isDead = true
     run.node.run = undefined
     this.#context.runs.delete(run)
-    this.#returnMessages(run, cutAt)
+    this.#returnMessages(run.log, cutAt)
     run.parked?.release()
     run.parked = undefined
     closeRun(run)
@@ -195,11 +220,11 @@ export class SpinRunner {
    * Messages that an unfinished run took after the cut go back to the front of their mailbox, before other takers see
    * them: the run that replaces it takes them again. Waiting takers are served after that run had its turn.
    */
-  #returnMessages(run: Run, cutAt: number): void {
-    for (let index = run.log.length - 1; index >= Math.max(0, cutAt); index--) {
-      const entry = run.log.at(index)
+  #returnMessages(log: ReplayLog, cutAt: number): void {
+    for (let index = log.length - 1; index >= Math.max(0, cutAt); index--) {
+      const entry = log.at(index)
       if (entry?.kind !== 'take' || entry.isError) continue
-      const box = entry.target as MailboxNode
+      const box = this.#context.nodeFor(entry.target as MailboxNode)
       box.putBack(entry, entry.value)
       this.#returned.add(box)
     }

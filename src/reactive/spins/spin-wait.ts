@@ -1,4 +1,5 @@
-import { CycleError, DisposedError, ForeignContextError } from '../errors.js'
+import { requireIn } from '../graph/cell.js'
+import { CycleError, DisposedError } from '../errors.js'
 import type { Link } from '../graph/graph.js'
 import { DISPOSED, STALE, recordRead } from '../graph/graph.js'
 import type { Entry } from '../replay/log.js'
@@ -11,7 +12,7 @@ import type { SpinCell, SpinNode } from './spin.js'
 /** Waits for a spin's valid result and records it as a dependency. */
 export class SpinWait<T> extends Request<T> {
   readonly #cell: SpinCell
-  readonly #node: SpinNode
+  #node: SpinNode
   #targets: readonly SpinNode[] | undefined
   #isTried = false
   #link: Link | undefined
@@ -27,11 +28,11 @@ export class SpinWait<T> extends Request<T> {
   }
 
   protected override perform(run: Run): unknown {
-    const node = this.#node
-    if (this.#cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${node.addr}`)
+    if (this.#cell.home !== run.context) requireIn(this.#cell, run.context, 'waitFor')
+    const node = (this.#node = run.context.nodeFor(this.#cell.node))
     const known = run.log.recall(node)
     if (known !== undefined) return replay(known)
-    const entry = run.nextEntry('wait', '', node)
+    const entry = run.nextEntry('wait', '', this.#cell.node)
     if (entry.isAnswered) return replay(entry)
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     this.entry = entry
@@ -85,7 +86,7 @@ export class SpinWait<T> extends Request<T> {
  */
 export class FreshWait<T> extends Request<T> {
   readonly #cell: SpinCell
-  readonly #node: SpinNode
+  #node: SpinNode
   #targets: readonly SpinNode[] | undefined
   #isTried = false
 
@@ -100,8 +101,8 @@ export class FreshWait<T> extends Request<T> {
   }
 
   protected override perform(run: Run): unknown {
-    const node = this.#node
-    if (this.#cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${node.addr}`)
+    if (this.#cell.home !== run.context) requireIn(this.#cell, run.context, 'waitFor')
+    const node = (this.#node = run.context.nodeFor(this.#cell.node))
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     const { result } = node
     if (result !== undefined && node.isSettled) {

@@ -2,7 +2,7 @@ import type { AddressKind } from '../replay/address.js'
 import { ambientContext, requireContext } from '../context/ambient.js'
 import { cancelSpin, disposeSpin } from './cancel.js'
 import type { Handle } from '../graph/cell.js'
-import { Cell } from '../graph/cell.js'
+import { Cell, isIn, requireIn } from '../graph/cell.js'
 import type { ReactiveContext } from '../context/context.js'
 import type { EffectNode, EffectOwner } from '../graph/effect.js'
 import {
@@ -10,12 +10,11 @@ import {
   DerefInDrainError,
   DisposedError,
   EffectTypeError,
-  ForeignContextError,
   NotReadyError,
   describe,
 } from '../errors.js'
 import type { Write } from '../graph/graph.js'
-import { DISPOSED, MARKED, ObserverNode, SPIN, STALE, markObservers } from '../graph/graph.js'
+import { DISPOSED, MARKED, ObserverNode, REPLAY, SPIN, STALE, markObservers } from '../graph/graph.js'
 import type { Stores } from '../host.js'
 import { ReplayLog } from '../replay/log.js'
 import type { Op, Request } from './request.js'
@@ -82,8 +81,8 @@ export function spin<T>(body: Body<T>, options: SpinOptions<T> = {}): Spin<T> {
 /** Returns the node of a handle, or creates a spin for a bare body. */
 export function nodeOf(context: ReactiveContext, spin: unknown, what: string): SpinNode {
   if (spin instanceof SpinCell) {
-    if (spin.home.root !== context.root) throw new ForeignContextError(`${what}: ${spin.addr}`)
-    return spin.node
+    requireIn(spin, context, what)
+    return context.nodeFor(spin.node)
   }
   if (typeof spin !== 'function') {
     throw new EffectTypeError(`${what} takes a spin or a generator function, got ${describe(spin)}`)
@@ -120,8 +119,9 @@ function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: Sp
 
 export class SpinNode extends ObserverNode implements EffectOwner {
   readonly addr: string
-  readonly owner: SpinNode | undefined
+  owner: SpinNode | undefined
   readonly equals: Equality<unknown> | undefined
+  /** Its handle; a fork's node has the handle of the node it was copied from. */
   readonly cell: SpinCell
   readonly log: ReplayLog
   body: Body<unknown>
@@ -166,6 +166,7 @@ export class SpinNode extends ObserverNode implements EffectOwner {
     body: Body<unknown>,
     options: SpinOptions<unknown>,
     owner: SpinNode | undefined,
+    cell?: SpinCell,
   ) {
     super(context.graph, SPIN)
     this.addr = addr
@@ -174,7 +175,7 @@ export class SpinNode extends ObserverNode implements EffectOwner {
     this.equals = options.equals
     this.owner = owner
     this.log = new ReplayLog(context.logPolicy)
-    this.cell = new SpinCell(context, this)
+    this.cell = cell ?? new SpinCell(context, this)
   }
 
   get context(): ReactiveContext {
@@ -184,13 +185,14 @@ export class SpinNode extends ObserverNode implements EffectOwner {
   /** It has a result, and nothing it depends on has changed since. */
   get isSettled(): boolean {
     if (this.result === undefined || this.run !== undefined || this.isBeingChecked) return false
-    return (this.flags & (MARKED | STALE)) === 0
+    return (this.flags & (MARKED | STALE | REPLAY)) === 0
   }
 
   /** It can be settled now: it never ran, or may be out of date. */
   get needsSettling(): boolean {
     if (this.isOnStack || (this.flags & DISPOSED) !== 0) return false
-    return (this.flags & (MARKED | STALE)) !== 0 || (this.run === undefined && this.result === undefined)
+    if ((this.flags & (MARKED | STALE | REPLAY)) !== 0) return true
+    return this.run === undefined && this.result === undefined
   }
 
   /** It has no observer, caller or waiter, and was not spawned. */
@@ -234,19 +236,20 @@ export class SpinCell extends Cell implements Spin<unknown> {
   }
 
   get completed(): boolean {
-    return this.node.result !== undefined
+    return this.#nodeHere().result !== undefined
   }
 
   get running(): boolean {
-    return this.node.run !== undefined
+    const node = this.#nodeHere()
+    return node.run !== undefined || (node.flags & REPLAY) !== 0
   }
 
   get dirty(): boolean {
-    return (this.node.flags & (MARKED | STALE)) !== 0
+    return (this.#nodeHere().flags & (MARKED | STALE)) !== 0
   }
 
   result(): Result<unknown> | undefined {
-    return this.node.result
+    return this.#nodeHere().result
   }
 
   get(): unknown {
@@ -257,7 +260,7 @@ export class SpinCell extends Cell implements Spin<unknown> {
         'spin.get: a computed or effect would not run again on changes; wait for the spin in a spin',
       )
     }
-    const { node } = this
+    const node = context.nodeFor(this.node)
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     if (node.result === undefined) throw new NotReadyError(node.addr, 'has no result yet')
     if (!node.isSettled) throw new NotReadyError(node.addr, 'is dirty')
@@ -265,11 +268,20 @@ export class SpinCell extends Cell implements Spin<unknown> {
   }
 
   cancel(reason?: unknown): void {
-    if (this.home.state === 'running') cancelSpin(this.node, reason)
+    const node = this.#nodeHere()
+    if (node.context.state === 'running') cancelSpin(node, reason)
   }
 
   dispose(): void {
-    disposeSpin(this.node)
+    disposeSpin(this.#nodeHere())
+  }
+
+  /** The spin in the current context, if it exists there, else where it was created. */
+  #nodeHere(): SpinNode {
+    const { node } = this
+    if (!node.graph.isForked) return node
+    const context = ambientContext()
+    return context !== undefined && isIn(this, context) ? context.nodeFor(node) : node
   }
 }
 

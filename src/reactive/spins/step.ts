@@ -1,6 +1,6 @@
 import { describe } from '../errors.js'
 import type { CancelTimer } from '../host.js'
-import type { Op } from './request.js'
+import type { Op, Wake } from './request.js'
 import { PARK, Request, replay } from './request.js'
 import { failure, success } from '../result.js'
 import type { Run } from './run.js'
@@ -69,17 +69,25 @@ class StepRequest<T> extends Request<T> {
 export class SleepRequest extends Request<void> {
   readonly #ms: number
   #cancel: CancelTimer | undefined
+  #at = 0
 
   constructor(ms: number) {
     super('sleep')
     this.#ms = ms
   }
 
+  override get wake(): Wake | undefined {
+    return this.entry && { addr: this.entry.addr, at: this.#at }
+  }
+
   protected override perform(run: Run): unknown {
     const entry = run.nextEntry('sleep', '', undefined)
     if (entry.isAnswered) return replay(entry)
     this.entry = entry
-    this.#cancel = run.context.timers.arm(this.#ms, () => this.arrive(success(undefined)))
+    const { timers } = run.context
+    const ms = run.context.takeWake(run.node, entry) ?? this.#ms
+    this.#at = timers.now() + ms
+    this.#cancel = timers.arm(ms, () => this.arrive(success(undefined)))
     return PARK
   }
 

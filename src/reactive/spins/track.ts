@@ -1,6 +1,7 @@
 import { ComputedNode } from '../graph/computed.js'
 import type { Computed } from '../graph/computed.js'
-import { EffectTypeError, ForeignContextError, describe } from '../errors.js'
+import { requireIn } from '../graph/cell.js'
+import { EffectTypeError, describe } from '../errors.js'
 import { recordRead, refresh } from '../graph/graph.js'
 import type { Op } from './request.js'
 import { Request, replay } from './request.js'
@@ -57,19 +58,21 @@ class TrackRequest<T> extends Request<T> {
   }
 
   protected override perform(run: Run): unknown {
-    const node = this.#nodeFor(run)
+    const home = this.#nodeFor(run)
+    const node = run.context.nodeFor(home)
     const known = run.log.recall(node)
-    const interval = known === undefined ? this.#replayOrRead(run, node) : replay(known)
+    const interval = known === undefined ? this.#replayOrRead(run, home, node) : replay(known)
     return this.#isValueOnly ? (interval as Interval<unknown>).new : interval
   }
 
-  #replayOrRead(run: Run, node: SignalNode | ComputedNode): unknown {
-    const entry = run.nextEntry('track', '', node)
+  #replayOrRead(run: Run, home: SignalNode | ComputedNode, node: SignalNode | ComputedNode): unknown {
+    const entry = run.nextEntry('track', '', home)
     if (entry.isAnswered) return replay(entry)
     if (node instanceof ComputedNode) refresh(node)
     const link = recordRead(run.node, node)
     const result = node instanceof ComputedNode ? node.result : success(node.value)
-    if (result.ok) run.log.settle(entry, false, { new: result.value, old: node.old, first: node.version === 0 }, link)
+    const changes = node instanceof ComputedNode ? node.version : node.changes
+    if (result.ok) run.log.settle(entry, false, { new: result.value, old: node.old, first: changes === 0 }, link)
     else run.log.settle(entry, true, result.error, link)
     return replay(entry)
   }
@@ -80,7 +83,7 @@ class TrackRequest<T> extends Request<T> {
     if (!(cell instanceof SignalNode || cell instanceof ComputedNode)) {
       throw new EffectTypeError(`${this.name} takes a signal or computed, got ${describe(cell)}`)
     }
-    if (cell.home.root !== run.context.root) throw new ForeignContextError(`${this.name}: ${cell.addr}`)
+    if (cell.home !== run.context) requireIn(cell, run.context, this.name)
     return cell
   }
 }

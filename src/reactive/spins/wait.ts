@@ -1,8 +1,9 @@
 import { ComputedNode } from '../graph/computed.js'
 import type { Cell } from '../graph/cell.js'
+import { requireIn } from '../graph/cell.js'
 import type { Deferred, DeferredNode } from '../mailboxes/deferred.js'
 import { DeferredCell } from '../mailboxes/deferred.js'
-import { EffectTypeError, ForeignContextError, describe } from '../errors.js'
+import { EffectTypeError, describe } from '../errors.js'
 import type { Mailbox, MailboxNode } from '../mailboxes/mailbox.js'
 import { MailboxCell } from '../mailboxes/mailbox.js'
 import type { Op } from './request.js'
@@ -51,7 +52,7 @@ export function settled(thenable: PromiseLike<unknown>): Promise<unknown> {
 }
 
 export function refuseForeign(run: Run, cell: Cell): void {
-  if (cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${cell.addr}`)
+  if (cell.home !== run.context) requireIn(cell, run.context, 'waitFor')
 }
 
 /** A value that cannot be waited for: throws at the yield, where the body can catch the error. */
@@ -74,7 +75,7 @@ class InvalidWait<T> extends Request<T> {
 
 class DeferredWait<T> extends Request<T> {
   readonly #cell: DeferredCell
-  readonly #node: DeferredNode
+  #node: DeferredNode
 
   constructor(cell: DeferredCell) {
     super('waitFor')
@@ -84,9 +85,9 @@ class DeferredWait<T> extends Request<T> {
 
   protected override perform(run: Run): unknown {
     refuseForeign(run, this.#cell)
-    const node = this.#node
-    const entry = run.nextEntry('wait', '', node)
+    const entry = run.nextEntry('wait', '', this.#cell.node)
     if (entry.isAnswered) return replay(entry)
+    const node = (this.#node = run.context.nodeFor(this.#cell.node))
     const { result } = node
     if (result !== undefined) {
       run.log.settle(entry, !result.ok, result.ok ? result.value : result.error)
@@ -105,7 +106,7 @@ class DeferredWait<T> extends Request<T> {
 
 class MessageWait<T> extends Request<T> {
   readonly #cell: MailboxCell
-  readonly #node: MailboxNode
+  #node: MailboxNode
 
   constructor(cell: MailboxCell) {
     super('waitFor')
@@ -115,9 +116,9 @@ class MessageWait<T> extends Request<T> {
 
   protected override perform(run: Run): unknown {
     refuseForeign(run, this.#cell)
-    const node = this.#node
-    const entry = run.nextEntry('take', '', node)
+    const entry = run.nextEntry('take', '', this.#cell.node)
     if (entry.isAnswered) return replay(entry)
+    const node = (this.#node = run.context.nodeFor(this.#cell.node))
     if (node.hasMessage) {
       const message = node.take(entry)
       run.log.settle(entry, false, message)

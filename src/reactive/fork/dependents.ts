@@ -1,0 +1,34 @@
+import type { ReactiveContext } from '../context/context.js'
+import { ComputedNode } from '../graph/computed.js'
+import { GraphNode } from '../graph/graph.js'
+import { SpinNode } from '../spins/spin.js'
+import type { Place } from './overlay.js'
+
+/**
+ * The home nodes of the computeds and spins that a change of a place may reach, as `context` sees them, in the order in
+ * which they are reached: observers, waiting runs, and what these reach in turn. Effects are left out.
+ */
+export function dependentsOf(home: Place, context: ReactiveContext): (ComputedNode | SpinNode)[] {
+  const found = new Set<ComputedNode | SpinNode>()
+  const add = (node: unknown, level: ReactiveContext): void => {
+    if (node instanceof SpinNode || node instanceof ComputedNode) found.add(level.homeOf(node))
+  }
+  const visit = (place: Place): void => {
+    for (let level: ReactiveContext | undefined = context; level !== undefined; level = level.parent) {
+      const node = level.existing(place)
+      for (const each of directDependents(node, place, level)) add(each, level)
+    }
+  }
+  visit(home)
+  for (const each of found) visit(each) // A set also yields what is added while it is walked.
+  return [...found]
+}
+
+function* directDependents(node: Place, home: Place, level: ReactiveContext): Generator<unknown> {
+  if (node instanceof GraphNode) for (let link = node.subs; link !== undefined; link = link.nextSub) yield link.sub
+  if (node instanceof GraphNode && !(node instanceof SpinNode)) return
+  for (const request of node.waiters ?? []) yield request.run?.node
+  if (node instanceof SpinNode) return
+  // A run that was handed a message or a value, and has not got it yet, does not wait any more.
+  for (const run of level.runs) if (run.parked?.entry?.target === home) yield run.node
+}

@@ -229,7 +229,8 @@ export function movedLinksOf(
   const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as InsertResult]))
   return jobs.flatMap((job) => {
     const one = own.get(job.id) as InsertResult
-    if (one.isMoved !== true) return []
+    // A tick that would wait for the earlier ones moved a job instead, which may be one of these: it must not wait for itself.
+    if (one.isMoved !== true || job.onParentFailure === 'run-if-parked') return []
     const parents = (job.after ?? []).map((parent) => ({ id: resolved(parent, own, found).id }))
     const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
     return [{ id: one.id, added: { parents, onFailure, keepMs } }]

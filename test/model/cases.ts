@@ -58,4 +58,42 @@ export const CASES: { readonly [found: string]: readonly Step[] } = {
     },
     { by: 0, step: 'advance', ms: 3_600_000 },
   ],
+  'a tick whose job would wait for itself stopped its schedule': [
+    {
+      by: 0,
+      step: 'recurring',
+      id: 'every',
+      spec: { ...EVERY, given: { name: 'one', unique: { value: 'u', onDuplicate: 'reschedule' } }, overlap: 'wait' },
+    },
+    { by: 0, step: 'advance', ms: 3_600_000 },
+  ],
+  'a tick whose job would wait for the retry of a job with its key stopped its schedule': [
+    { by: 0, step: 'enqueue', given: { name: 'one', key: 'a' } },
+    { by: 0, step: 'command', verb: 'cancel', at: 0 },
+    {
+      by: 0,
+      step: 'recurring',
+      id: 'every',
+      spec: { ...EVERY, given: { name: 'one', key: 'a', group: 'g', after: [0], onParentFailure: 'wait' } },
+    },
+    { by: 0, step: 'advance', ms: 3_600_000 },
+  ],
+  'a node of a flow named a parent that another job stood in for, and that did not exist': [
+    {
+      by: 0,
+      step: 'flow',
+      nodes: [{ given: { name: 'one', unique: { value: 'v' } }, afterNodes: [] }],
+      onDuplicate: 'return',
+    },
+    {
+      by: 0,
+      step: 'flow',
+      nodes: [
+        { given: { name: 'one' }, afterNodes: [] },
+        { given: { name: 'one', after: [0], onParentFailure: 'wait' }, afterNodes: [2] },
+        { given: { name: 'one', unique: { value: 'v' } }, afterNodes: [] },
+      ],
+      onDuplicate: 'return',
+    },
+  ],
 }

@@ -5,6 +5,8 @@ import type { Answer } from './verb.js'
 /** The steps on jobs that shared verbs take within their own transaction. */
 export interface JobSteps extends RequestSteps {
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Answer<readonly Inserted[]>
+  /** The same, but where it throws, the transaction goes on without them. */
+  insertApart(jobs: readonly NewJob[], options: InsertOptions): Answer<readonly Inserted[]>
   readJobs(ids: readonly string[]): Answer<readonly (JobRow | undefined)[]>
   changeJob(change: GuardedChange): Answer<Changed>
   /** Throws ParentMissingError when a parent of these jobs is missing. */

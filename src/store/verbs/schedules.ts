@@ -1,9 +1,10 @@
-import { DuplicateJobError, DuplicateKeyError, GroupSealedError, ParentMissingError } from '../../errors.js'
+import { CycleError, DuplicateJobError, DuplicateKeyError, GroupSealedError, ParentMissingError } from '../../errors.js'
 import { decideCommand } from '../../job/rules/command.js'
 import { decideOverlap, isOverlapping, openAfter } from '../../job/rules/overlap.js'
 import type { Overlap } from '../../job/rules/overlap.js'
 import type { State } from '../../job/rules/states.js'
 import { isPlainJob } from '../conflicts.js'
+import { hasParents } from '../links.js'
 import { booleanOf, numberOf, numberOrNull } from '../columns.js'
 import type { Numeric } from '../columns.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
@@ -209,15 +210,17 @@ function afterAll(job: NewJob, before: readonly string[]): NewJob {
 }
 
 /**
- * Null when the job was written; else the reason: another job holds its key or slot, a parent is missing, or its group
- * is sealed.
+ * Null when the job was written; else the reason: another job holds its key or slot, a parent is missing or waits for
+ * the job itself, or its group is sealed.
  */
 function* insertTick(session: Session, job: NewJob, firing: Firing): Verb<Refused | null> {
   try {
-    const [inserted] = yield* awaited(session.insertJobs([job], insertOptionsOf(firing)))
+    const insert = hasParents(job) ? 'insertApart' : 'insertJobs'
+    const [inserted] = yield* awaited(session[insert]([job], insertOptionsOf(firing)))
     return inserted?.isNew === true ? null : { reason: `job ${inserted?.id ?? ''} holds its key or its unique slot` }
   } catch (error) {
-    // The error was thrown before anything was written. A refused job must not stop the schedule.
+    // A refused job must not stop the schedule. The error was thrown before anything was written, or that is undone: only
+    // a job that is written with its parents can be found to wait for itself.
     return whyRefused(error)
   }
 }
@@ -231,6 +234,7 @@ interface Refused {
 function whyRefused(error: unknown): Refused {
   if (error instanceof ParentMissingError) return { reason: error.message, advice: KEEP_PARENTS }
   if (error instanceof GroupSealedError) return { reason: error.message, advice: OTHER_GROUP }
+  if (error instanceof CycleError) return { reason: error.message, advice: OTHER_PARENTS }
   const isDuplicate = error instanceof DuplicateKeyError || error instanceof DuplicateJobError
   if (!isDuplicate) throw error
   return { reason: error.message }
@@ -238,6 +242,7 @@ function whyRefused(error: unknown): Refused {
 
 const KEEP_PARENTS =
   'a finished job is pruned when its keep time is over: give the jobs that "after" names a longer keep (keep: Infinity), or call recurring() again with other jobs'
+const OTHER_PARENTS = 'call recurring() again with other jobs in "after", or without them'
 const OTHER_GROUP = 'call recurring() again with another group, or without one'
 
 /** Give up after this many lost races with other processes for the same job. */

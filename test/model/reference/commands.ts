@@ -70,13 +70,13 @@ export interface Edit {
   readonly inMs?: number
 }
 
-/** Changes a job that waits; a parked one becomes ready. It is no suspect any more: what crashed may be what was changed. */
+/** Changes a job that waits; a parked one is due now. It is no suspect any more: what crashed may be what was changed. */
 export function edit(model: Model, job: ModelJob, change: Edit): boolean {
   if (!isWaiting(job)) return false
   job.streak = 0
   if (change.priority !== undefined) job.priority = change.priority
   if (change.queue !== undefined) job.queue = change.queue
-  if (change.inMs !== undefined) job.dueAt = model.now + change.inMs
+  if (change.inMs !== undefined || job.state === 'parked') job.dueAt = model.now + (change.inMs ?? 0)
   if (job.state === 'parked') job.state = resumedState(model, job)
   else if (job.state === 'ready' || isTimed(job.state)) {
     const later = job.state === 'retrying' ? 'retrying' : 'scheduled'
@@ -91,7 +91,10 @@ export function addParents(model: Model, job: ModelJob, parents: readonly ModelJ
   refuseOwnKey(job, parents, policy)
   refuseCycle(model, job, parents)
   job.streak = 0
-  if (job.state === 'parked') job.state = resumedState(model, job)
+  if (job.state === 'parked') {
+    job.dueAt = model.now
+    job.state = resumedState(model, job)
+  }
   link(job, parents, policy)
   return true
 }

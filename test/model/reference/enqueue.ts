@@ -90,7 +90,8 @@ function insertAll(model: Model, items: readonly Item[], onDuplicate: OnDuplicat
   for (const [index, item] of items.entries()) {
     const one = placed[index] as Placed
     const job = jobOf(model, one.number)
-    if (one.isMoved !== true || !isUnfinished(job)) continue
+    // A tick that moves a job instead of waiting for the earlier ones adds no parents: the job may be one of these.
+    if (one.isMoved !== true || !isUnfinished(job) || item.policy === 'run-if-parked') continue
     refuseCycle(model, job, parentsOf(item))
     link(job, parentsOf(item), item.given.onParentFailure ?? 'wait')
   }

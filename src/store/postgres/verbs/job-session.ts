@@ -20,6 +20,20 @@ export class JobSession extends Session implements JobSteps {
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
     return insertJobs(this, jobs, options)
   }
+  async insertApart(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
+    await this.query(this.queries.savepoint)
+    try {
+      const inserted = await this.insertJobs(jobs, options)
+      await this.query(this.queries.release)
+      return inserted
+    } catch (error) {
+      this.groupMoves.take()
+      // Where the connection is lost, the first error says so.
+      await this.query(this.queries.rollbackTo).catch(() => undefined)
+      await this.query(this.queries.release).catch(() => undefined)
+      throw error
+    }
+  }
   readJobs(ids: readonly string[]): Promise<(JobRow | undefined)[]> {
     return readJobs(this, ids)
   }

@@ -200,7 +200,9 @@ async function newRefs(session: Session, links: readonly NewLinks[]): Promise<Ma
 
 /** If a job of the bulk was replaced by an existing one, its children were planned with an id that does not exist. */
 async function correct(session: Session, links: readonly NewLinks[], refs: ReadonlyMap<string, number>): Promise<void> {
-  const changed = links.filter(({ job, after }) => after.some((id, index) => !isNamed(job, id, index)))
+  const changed = links.filter(
+    ({ job, after }) => after.length !== job.after?.length || after.some((id, index) => !isNamed(job, id, index)),
+  )
   const rows = changed.map(({ job, after }) => ({ ref: refs.get(job.id), after: JSON.stringify(after) }))
   if (rows.length > 0) await session.query(session.queries.putAfter, JSON.stringify(rows))
   const free = links.filter(({ open }) => open.length === 0).map(({ job }) => refs.get(job.id) as number)

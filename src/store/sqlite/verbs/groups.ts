@@ -79,8 +79,8 @@ export function completeGroups(at: JobSession, limit: number): Completed {
   return { cancelled, failedGroups, isFull: rows.length === limit && failedGroups.length < limit }
 }
 
-/** A group that cannot be completed must not hold up other groups or due jobs: only its own writes are undone. */
-function apart<T>(session: Session, work: () => T): { readonly value: T } | { readonly error: unknown } {
+/** A group or a tick that cannot be written must not hold up others, or due jobs: only its own writes are undone. */
+export function apart<T>(session: Session, work: () => T): { readonly value: T } | { readonly error: unknown } {
   session.statement(session.queries.savepoint).run()
   try {
     const value = work()

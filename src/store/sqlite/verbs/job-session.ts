@@ -10,7 +10,7 @@ import type { CommitQueue } from '../connection/commit-queue.js'
 import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { changeJob } from './change.js'
-import { countMoves } from './groups.js'
+import { apart, countMoves } from './groups.js'
 import { endWaiting } from './moves.js'
 import { insertJobs } from './insert.js'
 import { SqliteLinks } from './links.js'
@@ -20,6 +20,12 @@ import { readJobs } from './read.js'
 export class JobSession extends SessionAt implements JobSteps {
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Inserted[] {
     return insertJobs(this.session, jobs, options, this.givenNow)
+  }
+
+  insertApart(jobs: readonly NewJob[], options: InsertOptions): Inserted[] {
+    const done = apart(this.session, () => this.insertJobs(jobs, options))
+    if ('error' in done) throw done.error
+    return done.value
   }
 
   readJobs(ids: readonly string[]): (JobRow | undefined)[] {

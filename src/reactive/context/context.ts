@@ -21,9 +21,9 @@ import {
   describe,
 } from '../errors.js'
 import type { Generation, ReactiveEvent } from '../drain/events.js'
-import { failEvent, processEvent } from '../drain/events.js'
+import { failEvent, processEvent, settleWrite } from '../drain/events.js'
 import type { Executor } from '../executors/executors.js'
-import { checkDelay, eventLoopExecutor } from '../executors/executors.js'
+import { checkDelay, eventLoopExecutor, runGuarded } from '../executors/executors.js'
 import type { FaultCode } from '../fault.js'
 import { reportFault } from '../fault.js'
 import { DISPOSED, Graph } from '../graph/graph.js'
@@ -100,6 +100,7 @@ export class ReactiveContext implements Context {
   readonly #offloads = new Offloads()
   readonly #pendingCalls = new PendingCalls()
   #isUnbounded: boolean
+  readonly #isSynchronous: boolean
   #isRunInBodyReported = false
   #stopped: Promise<StopReport> | undefined
   #closed: Promise<StopReport> | undefined
@@ -117,6 +118,7 @@ export class ReactiveContext implements Context {
     this.#onFault = options.onFault
     this.#executor = parent === undefined ? executor : parent.#executor
     this.#isUnbounded = this.#executor.isInline === true
+    this.#isSynchronous = this.#executor.execute === runGuarded
     const { events = DRAIN_EVENTS_MAX, ms = DRAIN_MS_MAX } = options.drainBudget ?? {}
     this.#budget = parent !== undefined ? parent.#budget : { events, ms, monotonic: host.monotonic }
     this.logPolicy = parent?.logPolicy ?? reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
@@ -344,6 +346,16 @@ export class ReactiveContext implements Context {
     this.forks?.noteWrite(node)
   }
 
+  /**
+   * Announces a single write. With the synchronous executor, when nothing else is queued, it is processed at once: queueing
+   * an event and starting a session for it costs more than a small effect.
+   */
+  announceWrite(node: SignalNode): void {
+    if (this.#isSynchronous && !this.isHeardEverywhere && this.#drainer.lockIfIdle()) return this.#settleNow()
+    this.announceChange(node, undefined)
+    this.trigger()
+  }
+
   /** Queues an event and triggers a drain. After the stop the event is dropped. */
   enqueue(event: ReactiveEvent): void {
     if (this.state !== 'running') return
@@ -440,6 +452,35 @@ export class ReactiveContext implements Context {
 
   readonly #handleAll = (): SessionResult =>
     handleEach(this.#take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget)
+
+  /** A session of one event, the write that was just made. */
+  #settleNow(): void {
+    const { graph, activeRun, cause, activeStores } = this
+    const { active } = graph
+    this.activeRun = undefined
+    this.cause = undefined
+    this.activeStores = undefined
+    graph.active = undefined
+    try {
+      enter(this, this.#settleWrite)
+    } finally {
+      this.activeRun = activeRun
+      this.cause = cause
+      this.activeStores = activeStores
+      graph.active = active
+      this.#leftDrain?.()
+      this.beforeRelease?.()
+      this.#drainer.unlock()
+    }
+  }
+
+  readonly #settleWrite = (): void => {
+    try {
+      settleWrite(this, this.graph.write)
+    } catch (error) {
+      this.fault('event-error', 'signal-change', error)
+    }
+  }
 
   readonly #process = (event: ReactiveEvent): void => {
     processEvent(this, event)

@@ -96,6 +96,19 @@ export class Drainer<E> {
     )
   }
 
+  /** Takes the lock when no session is due or running and the queue is empty. The caller then handles one event itself. */
+  lockIfIdle(): boolean {
+    if (this.#isLocked || this.#isScheduled || this.#queue.length > 0 || !this.#mayRun()) return false
+    this.#isLocked = true
+    return true
+  }
+
+  /** Ends what `lockIfIdle` began. */
+  unlock(): void {
+    this.#isLocked = false
+    this.#continue(false)
+  }
+
   readonly #runScheduled = (): void => {
     this.#isScheduled = false
     void this.drain()

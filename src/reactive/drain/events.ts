@@ -83,6 +83,14 @@ function onSignalChange(context: ReactiveContext, { generation, write }: SignalC
   settleReached(context)
 }
 
+/** Processes a single write that was not queued. */
+export function settleWrite(context: ReactiveContext, write: Write | undefined): void {
+  context.graph.causingWrite = undefined
+  context.generation++
+  if (write !== undefined) countCaused(context, write)
+  settleReached(context)
+}
+
 /**
  * Stops a spin or effect whose own writes make it run again and again. One that merely writes often continues: past the
  * limit, the chain of causing writes distinguishes the two.

@@ -51,7 +51,8 @@ export function guarded(task: () => void): () => void {
   return () => runGuarded(task)
 }
 
-function runGuarded(task: () => void): void {
+/** The `execute` of the synchronous executor. */
+export function runGuarded(task: () => void): void {
   try {
     task()
   } catch (error) {

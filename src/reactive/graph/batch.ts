@@ -9,6 +9,10 @@ import { refuseInComputed } from './signal.js'
 export class Batch {
   #written: Map<SignalNode, { readonly value: unknown; readonly stamp: number }> | undefined
 
+  get hasWrites(): boolean {
+    return this.#written !== undefined
+  }
+
   /** Called before each write; keeps the value that the signal had before the first one. */
   note(node: SignalNode): void {
     const written = (this.#written ??= new Map())
@@ -81,7 +85,7 @@ export function openBatch(context: ReactiveContext): Batch | undefined {
 
 export function closeBatch(context: ReactiveContext, opened: Batch): void {
   context.batch = undefined
-  opened.announce(context)
+  if (opened.hasWrites) opened.announce(context)
   context.spareBatch = opened
   context.trigger()
 }

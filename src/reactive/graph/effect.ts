@@ -113,11 +113,13 @@ export class EffectNode extends ObserverNode implements EffectOwner {
   run(): void {
     const { context } = this
     const before = swapContext(context)
-    const cause = context.cause
+    const { cause } = context
     context.cause = this
     const opened = openBatch(context)
     try {
-      this.#runOnce()
+      if (this.owned !== undefined) disposeOwned(this)
+      if (this.#cleanup !== undefined) this.#callCleanup()
+      if ((this.flags & DISPOSED) === 0) this.#call()
     } finally {
       if (opened !== undefined) closeBatch(context, opened)
       context.cause = cause
@@ -140,10 +142,7 @@ export class EffectNode extends ObserverNode implements EffectOwner {
     this.#callCleanup()
   }
 
-  #runOnce(): void {
-    if (this.owned !== undefined) disposeOwned(this)
-    if (this.#cleanup !== undefined) this.#callCleanup()
-    if ((this.flags & DISPOSED) !== 0) return
+  #call(): void {
     const { graph } = this
     const { active, activeRunId } = graph
     graph.active = this
@@ -152,16 +151,18 @@ export class EffectNode extends ObserverNode implements EffectOwner {
     this.flags |= RUNNING
     try {
       const cleanup = this.#f()
-      if (typeof cleanup === 'function') {
-        this.#cleanup = cleanup
-        this.context.cleanups.add(this)
-      }
+      if (typeof cleanup === 'function') this.#keepCleanup(cleanup)
     } finally {
       this.flags &= ~RUNNING
       graph.active = active
       graph.activeRunId = activeRunId
       this.#endRun()
     }
+  }
+
+  #keepCleanup(cleanup: Cleanup): void {
+    this.#cleanup = cleanup
+    this.context.cleanups.add(this)
   }
 
   #endRun(): void {

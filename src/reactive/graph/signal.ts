@@ -205,13 +205,21 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
       graph.noteWriter(context.cause)
       markObservers(this)
     }
-    if (batch === undefined) {
-      if (isHeard) context.announceChange(this as unknown as SignalNode, undefined)
+    if (this.#extras?.watchers !== undefined) this.#announceAndCall(context, isHeard, value, old)
+    else if (batch === undefined) {
+      if (isHeard) context.announceWrite(this as unknown as SignalNode)
       else context.generation++
     }
-    if (this.#extras?.watchers !== undefined) this.callWatchers(context, value, old)
-    if (isHeard && batch === undefined) context.trigger()
     return value
+  }
+
+  /** Watchers run after the write is queued and before the drain: a write of theirs comes after this one. */
+  #announceAndCall(context: ReactiveContext, isHeard: boolean, next: T, old: T): void {
+    const isSingle = context.batch === undefined
+    if (isSingle && isHeard) context.announceChange(this as unknown as SignalNode, undefined)
+    else if (isSingle) context.generation++
+    this.callWatchers(context, next, old)
+    context.trigger()
   }
 
   callWatchers(context: ReactiveContext, next: T, old: T): void {

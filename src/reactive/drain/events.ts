@@ -4,7 +4,7 @@ import type { DeferredNode } from '../mailboxes/deferred.js'
 import { EffectNode } from '../graph/effect.js'
 import { EffectTypeError } from '../errors.js'
 import type { Write } from '../graph/graph.js'
-import { CAUSED_MAX, DISPOSED, MARKED, QUEUED, STALE, countRounds } from '../graph/graph.js'
+import { CAUSED_MAX, DISPOSED, EFFECT, MARKED, QUEUED, STALE, countRounds } from '../graph/graph.js'
 import type { MailboxNode } from '../mailboxes/mailbox.js'
 import type { Request } from '../spins/request.js'
 import type { Result } from '../result.js'
@@ -116,8 +116,8 @@ function settleReached(context: ReactiveContext): void {
     context.graph.causingWrite = node.reachedBy
     node.reachedBy = undefined
     if ((node.flags & DISPOSED) !== 0) continue
-    if (node instanceof EffectNode) node.refresh()
-    else if (node instanceof SpinNode && (node.flags & (MARKED | STALE)) !== 0) context.spinRunner.settle(node)
+    if ((node.flags & EFFECT) !== 0) (node as EffectNode).refresh()
+    else if ((node.flags & (MARKED | STALE)) !== 0) context.spinRunner.settle(node as SpinNode)
   }
 }
 

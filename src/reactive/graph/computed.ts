@@ -120,7 +120,10 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
   }
 
   bringUpToDate(): void {
-    if ((this.flags & RUNNING) !== 0) throw new CycleError(this.#cycle())
+    const { flags } = this
+    // The common case first: an observed computed that no write has marked.
+    if ((flags & (EVALUATED | MARKED | RUNNING)) === EVALUATED && this.subs !== undefined) return
+    if ((flags & RUNNING) !== 0) throw new CycleError(this.#cycle())
     refresh(this)
   }
 

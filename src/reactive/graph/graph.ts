@@ -355,21 +355,20 @@ export function isFresh(node: DerivedNode): boolean {
 /** Refreshes a computed: its dependencies first, and itself only if one of them has changed. */
 export function refresh(target: DerivedNode): void {
   if (isFresh(target)) return
-  if ((target.flags & EVALUATED) === 0) return target.evaluate()
   let node = target
-  let link = target.deps
+  let link = node.deps
   for (;;) {
-    // A computed without a cached value, because it was in a cycle, is evaluated whatever it read.
-    const isKept = (node.flags & EVALUATED) !== 0
-    const stale = isKept ? firstStale(link) : undefined
-    if (stale !== undefined && mustDescend(stale.dep)) {
-      node = stale.dep
+    // A computed without a cached value, because it never ran or was in a cycle, is evaluated whatever it read.
+    const stale: Link | undefined = (node.flags & EVALUATED) === 0 ? undefined : firstStale(link)
+    if (stale !== undefined && mayDescend(stale)) {
+      node = stale.dep as DerivedNode
       node.via = stale
       link = node.deps
       continue
     }
-    if (isKept && stale === undefined) confirm(node)
+    if (stale === undefined && (node.flags & EVALUATED) !== 0) confirm(node)
     else node.evaluate()
+    if (node === target) return
     const next: Link | undefined = climb(target, node)
     if (next === undefined) return
     node = next.sub as DerivedNode
@@ -386,14 +385,14 @@ function climb(target: DerivedNode, from: DerivedNode): Link | undefined {
   while (node !== target) {
     const via = node.via as Link
     node.via = undefined
-    if (via.stamp === via.dep.stamp) return via
+    if (via.stamp === node.stamp) return via
     node = via.sub as DerivedNode
     node.evaluate()
   }
   return undefined
 }
 
-/** Starting at `from`, the first link whose dependency changed or is not known to be fresh. */
+/** Starting at `from`, the first link whose dependency is not known to be fresh, or has changed. */
 function firstStale(from: Link | undefined): Link | undefined {
   let link = from
   while (link !== undefined) {
@@ -409,9 +408,10 @@ function firstStale(from: Link | undefined): Link | undefined {
  * evaluating its reader makes the reader throw `CycleError`. One that an outer walk is about to return to is refreshed by
  * the evaluation of its reader.
  */
-function mustDescend(dep: GraphNode): dep is DerivedNode {
-  if ((dep.flags & (COMPUTED | RUNNING)) !== COMPUTED) return false
-  return (dep as DerivedNode).via === undefined && !isFresh(dep as DerivedNode)
+function mayDescend({ dep, stamp }: Link): boolean {
+  if ((dep.flags & (COMPUTED | RUNNING)) !== COMPUTED || (dep as DerivedNode).via !== undefined) return false
+  // With the same stamp it was found because it is not fresh.
+  return stamp === dep.stamp || !isFresh(dep as DerivedNode)
 }
 
 /** Records that a computed was validated. */

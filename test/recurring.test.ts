@@ -574,6 +574,8 @@ describe('mill.upcoming', () => {
     await mill.recurring('rarely', report, { of: 'a' }, { every: '1500ms' })
     const list = await mill.upcoming('24h', { limit: 4 })
     expect(list.map((each) => each.at.getTime() - NOON)).toEqual([1_000, 1_500, 2_000, 3_000])
+    const within = async (ms: number): Promise<number> => (await mill.upcoming(ms)).length
+    expect([await within(999), await within(1_000), await within(1_499), await within(1_500)]).toEqual([0, 1, 1, 2])
     await expect(mill.upcoming('tomorrow' as never, { limit: -1 })).rejects.toThrow(/2 problems[^]*span[^]*limit/)
   })
 })

@@ -5,6 +5,8 @@ import { afterAll, expect, test } from 'vitest'
 import { chooseLibrary } from '../store/sqlite/connection/library.js'
 import { openFile } from '../store/sqlite/connection/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
+import type { SettledJob } from '../store/settled-job.js'
+import type { Store } from '../store/store.js'
 import type { WorkerBeat } from '../store/workers.js'
 import { UNKNOWN_PROCESSES } from '../world/processes.js'
 import { systemWorld } from '../world/world.js'
@@ -66,6 +68,52 @@ test('a live worker is not rescued while another process holds the file for a le
   await heart?.stop()
   await theirs.close()
   await store.close()
+})
+
+test('a rescued job is logged from its start, or from its claim where no start was reported', async () => {
+  const written: SettledJob[] = []
+  const job = {
+    ref: 1,
+    id: 'a',
+    name: 'mail',
+    attempt: 0,
+    retries: 0,
+    crashes: 0,
+    streak: 0,
+    log: null,
+    claimedAt: 100,
+  }
+  const leased = [
+    { ...job, startedAt: 200, quarantined: 1 },
+    { ...job, ref: 2, startedAt: null, quarantined: 0 },
+  ]
+  const dead: WorkerBeat = { id: 'dead', beat: 1, process: { host: 'h', pid: 2, identity: null } } as WorkerBeat
+  const leases = {
+    readWorkers: async () => (written.length > 0 ? [] : [dead]),
+    readLeases: async () => leased,
+    rescueJobs: async (_: string, __: number, settled: readonly SettledJob[]) => {
+      written.push(...settled)
+      return { changed: [] }
+    },
+  }
+  const world = { ...systemWorld(), processes: { ...UNKNOWN_PROCESSES, isGone: () => true } }
+  const rescued: number[] = []
+  const rescuer = new Rescuer({
+    world,
+    store: { leases } as unknown as Store,
+    self: () => 'observer',
+    leaseMs: () => LEASE,
+    crashBudget: () => 3,
+    rescued: (_, jobs) => rescued.push(jobs.length),
+    settled: () => undefined,
+    storeFailed: () => undefined,
+  })
+  rescuer.start()
+  await expect.poll(() => rescued).toEqual([2])
+  await rescuer.stop()
+  const [begun, held] = written
+  expect(JSON.parse(begun?.log ?? '[]')).toMatchObject([{ startedAt: 200, endedAt: 200, worker: 'dead' }])
+  expect(JSON.parse(held?.log ?? '[]')).toMatchObject([{ startedAt: 100, endedAt: 100, worker: 'dead' }])
 })
 
 /** The same store, and a promise for a read of its workers that returns at least one. */

@@ -188,4 +188,17 @@ export const rescueCases: readonly ContractCase[] = [
     await b.one()
     assert.equal(hints.length, 2)
   }),
+
+  contract('the end of a job is a hint, also of one that is kept for no time', async (b) => {
+    const worker = await b.worker()
+    for (const keepMs of [60_000, 0]) {
+      await b.one()
+      const claimed = only(await b.claim(worker))
+      let isSettled = false
+      const stop = b.store.changes.onHint((hint) => (isSettled ||= hint.settled))
+      await b.settle(claimed, { keepMs })
+      stop()
+      assert.ok(isSettled, `kept for ${keepMs} ms`)
+    }
+  }),
 ]

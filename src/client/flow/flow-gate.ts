@@ -6,7 +6,8 @@ import type { FlowGraph, GraphNode } from './flow.js'
 export class FlowGate {
   readonly #graph: FlowGraph
   readonly #writer: { flow(graph: FlowGraph): Promise<Handle<unknown>[]> }
-  readonly #nodes: GraphNode[]
+  /** Each is set when it arrives. */
+  readonly #nodes: GraphNode[] = []
   readonly #written: Promise<Handle<unknown>[]>
   #resolve: (handles: Promise<Handle<unknown>[]>) => void = () => undefined
   #reject: (error: unknown) => void = () => undefined
@@ -16,7 +17,6 @@ export class FlowGate {
   constructor(graph: FlowGraph, writer: { flow(graph: FlowGraph): Promise<Handle<unknown>[]> }) {
     this.#graph = graph
     this.#writer = writer
-    this.#nodes = [...graph.nodes]
     this.#missing = graph.nodes.length
     this.#written = new Promise((resolve, reject) => {
       this.#resolve = resolve

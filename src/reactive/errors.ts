@@ -128,6 +128,19 @@ export class ForeignContextError extends MillraceError {
   }
 }
 
+/** A snapshot cannot be written as text, or a text is not a snapshot. */
+export class SerializeError extends MillraceError {
+  /** The address of the cell or spin whose state cannot be written; '' when the text as a whole is wrong. */
+  readonly addr: string
+  /** Where in that state: `value.user.db`. */
+  readonly path: string
+  constructor(message: string, options: { cause?: unknown; addr?: string; path?: string } = {}) {
+    super('E_SERIALIZE', message, options)
+    this.addr = options.addr ?? ''
+    this.path = options.path ?? ''
+  }
+}
+
 /** Describes a value for an error message: its type, and its text if that is short. */
 export function describe(value: unknown): string {
   if (value instanceof Error) return value.message

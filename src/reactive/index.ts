@@ -29,6 +29,7 @@ export {
   NoContextError,
   NotReadyError,
   NotSettledError,
+  SerializeError,
 } from './errors.js'
 export type { Executor, TimerHandle } from './executors/executors.js'
 export { eventLoopExecutor, synchronousExecutor } from './executors/executors.js'
@@ -45,6 +46,10 @@ export type { Permit, Semaphore } from './mailboxes/semaphore.js'
 export { semaphore } from './mailboxes/semaphore.js'
 export type { Equality, Signal, SignalOptions } from './graph/signal.js'
 export { signal } from './graph/signal.js'
+export type { RestoreOptions } from './snapshot/restore.js'
+export { restore } from './snapshot/restore.js'
+export type { Snapshot, SnapshotOptions } from './snapshot/snapshot.js'
+export { deserialize } from './snapshot/snapshot.js'
 export type { Body, Spin, SpinOptions } from './spins/spin.js'
 export { spin } from './spins/spin.js'
 export { onCancel, step } from './spins/step.js'

@@ -1,4 +1,5 @@
 import type { Result } from '../result.js'
+import type { Snapshot, SnapshotOptions } from '../snapshot/snapshot.js'
 import type { Body, Spin } from '../spins/spin.js'
 import type { ForkOptions } from './options.js'
 import type { StopOptions, StopReport } from './stop.js'
@@ -59,6 +60,12 @@ export interface Context extends AsyncDisposable {
    * ```
    */
   fork(options?: ForkOptions): Context
+  /**
+   * Takes a copy of the state: cells, results, logs, queued events and timers. It has the cells and spins with a key, what
+   * is connected to them, and every run in progress; give a key to a cell that must come back. Values that are data are
+   * copied; an instance of a class is kept as it is.
+   */
+  snapshot(options?: SnapshotOptions): Snapshot
   inspect(): ContextStats
   /** Reports each event, run and effect to `listener`; returns a function that ends the trace. */
   trace(listener: TraceListener): () => void

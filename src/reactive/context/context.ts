@@ -32,6 +32,11 @@ import * as host from '../host.js'
 import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from '../replay/log.js'
 import { SpinRunner } from '../spins/spin-runner.js'
+import { Registry } from '../snapshot/registry.js'
+import { Restored } from '../snapshot/restored.js'
+import type { Snapshot, SnapshotOptions } from '../snapshot/snapshot.js'
+import { takeSnapshot } from '../snapshot/snapshot.js'
+import type { StoredContext } from '../snapshot/stored.js'
 import { ForkTimers } from '../fork/fork-timers.js'
 import { Forks } from '../fork/forks.js'
 import type { Place } from '../fork/overlay.js'
@@ -61,6 +66,10 @@ export class ReactiveContext implements Context {
   /** The state of a fork; undefined for a root, which has all its state in its nodes. */
   readonly overlay: Overlay | undefined
   forks: Forks | undefined
+  /** The cells and spins with a key that were created outside any body. */
+  registry: Registry | undefined
+  /** In a restored context: the stored state whose cells and spins have not been created yet. */
+  readonly restored: Restored | undefined
   readonly spinRunner: SpinRunner = new SpinRunner(this)
   readonly timers: Timers
   readonly logPolicy: LogPolicy
@@ -101,17 +110,18 @@ export class ReactiveContext implements Context {
   readonly #pendingCalls = new PendingCalls()
   #isUnbounded: boolean
   readonly #isSynchronous: boolean
+  #armings = 0
   #isRunInBodyReported = false
   #stopped: Promise<StopReport> | undefined
   #closed: Promise<StopReport> | undefined
   #leftDrain: (() => void) | undefined
 
-  constructor(options: ContextOptions, parent?: ReactiveContext) {
+  constructor(options: ContextOptions, parent?: ReactiveContext, stored?: StoredContext) {
     const { executor = eventLoopExecutor(), clock = 'real', bindings = {}, keepAlive = true } = options
     this.parent = parent
     this.root = parent?.root ?? this
     this.depth = parent === undefined ? 0 : parent.depth + 1
-    this.graph = new Graph(this, parent?.graph.stamps ?? { last: 0 })
+    this.graph = new Graph(this, parent?.graph.stamps ?? { last: stored?.stamp ?? 0 })
     this.scope = new Scope('', parent?.scope)
     this.overlay = parent && new Overlay(this, parent)
     this.bindings = bindings
@@ -122,17 +132,21 @@ export class ReactiveContext implements Context {
     const { events = DRAIN_EVENTS_MAX, ms = DRAIN_MS_MAX } = options.drainBudget ?? {}
     this.#budget = parent !== undefined ? parent.#budget : { events, ms, monotonic: host.monotonic }
     this.logPolicy = parent?.logPolicy ?? reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
-    this.timers = this.#makeTimers(clock, keepAlive)
+    this.timers = this.#makeTimers(clock, keepAlive, stored?.now)
     this.#drainer = this.#makeDrainer()
+    if (stored === undefined) return
+    this.generation = stored.generation
+    this.#armings = stored.timers.length
+    this.restored = new Restored(this, stored)
   }
 
-  #makeTimers(clock: 'real' | 'virtual', keepAlive: boolean): Timers {
+  #makeTimers(clock: 'real' | 'virtual', keepAlive: boolean, now: number | undefined): Timers {
     const { timers } = this.parent?.root ?? {}
     if (timers !== undefined) {
       const drain = timers instanceof VirtualTimers ? (): void => void this.drainNow() : (): void => undefined
       return new ForkTimers(timers, drain)
     }
-    return clock === 'virtual' ? new VirtualTimers() : new RealTimers(this.#executor, keepAlive)
+    return clock === 'virtual' ? new VirtualTimers(now) : new RealTimers(this.#executor, keepAlive)
   }
 
   get isDraining(): boolean {
@@ -302,7 +316,12 @@ export class ReactiveContext implements Context {
   /** Creates a cell, or returns the one that an earlier run of the active body created at the same address. */
   openCell(kind: AddressKind, key: string | undefined, make: (addr: string) => Handle): Handle {
     const run = this.activeRun
-    if (run === undefined) return make(this.scope.address(kind, key ?? ''))
+    if (run === undefined) {
+      const cell = make(this.scope.address(kind, key ?? ''))
+      if (key !== undefined) this.register(cell)
+      this.restored?.claim(cell)
+      return cell
+    }
     const addr = run.scope.address(kind, key ?? '')
     const cells = (run.node.cells ??= new Map<string, Handle>())
     ;(run.used ??= new Set()).add(addr)
@@ -310,7 +329,28 @@ export class ReactiveContext implements Context {
     if (known !== undefined) return known
     const cell = make(addr)
     cells.set(addr, cell)
+    this.restored?.claim(cell)
     return cell
+  }
+
+  /** Makes a cell or spin with a key known to snapshots. */
+  register(handle: Handle): void {
+    ;(this.registry ??= new Registry()).add(handle)
+  }
+
+  /** The queued events, in order. */
+  queued(): ReactiveEvent[] {
+    return this.#drainer.queued()
+  }
+
+  /** Timers that are due at the same time fire in the order of this number. */
+  drawArming(): number {
+    return this.#armings++
+  }
+
+  snapshot(options: SnapshotOptions = {}): Snapshot {
+    if (this.state === 'closed') throw new ContextStoppedError('snapshot', this.state)
+    return takeSnapshot(this, options)
   }
 
   /** The node of a place in this context; `home` is the one that its handle holds. */

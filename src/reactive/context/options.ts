@@ -42,10 +42,10 @@ export const LOG_ENTRIES_MAX = 10_000
 const KNOWN = ['executor', 'clock', 'bindings', 'drainBudget', 'onFault', 'keepAlive', 'logLimit']
 
 /** Throws a `TypeError` that names every invalid option. */
-export function checkContextOptions(options: unknown): asserts options is ContextOptions {
-  checkRecord('createContext', options)
+export function checkContextOptions(options: unknown, what = 'createContext'): asserts options is ContextOptions {
+  checkRecord(what, options)
   const problems = [...findProblems(options as Record<string, unknown>)]
-  if (problems.length > 0) throw new TypeError(`createContext: ${problems.join('; ')}`)
+  if (problems.length > 0) throw new TypeError(`${what}: ${problems.join('; ')}`)
 }
 
 /** Checks the options of a simulation, whose clock is always virtual. */

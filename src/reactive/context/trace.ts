@@ -65,7 +65,7 @@ export class Tracer {
 
 function subjectOf(event: ReactiveEvent): string {
   if (event.type === 'resume') return event.request.run?.node.addr ?? ''
-  return event.node?.addr ?? ''
+  return event.type === 'restore-end' ? '' : (event.node?.addr ?? '')
 }
 
 function addressIn(target: unknown): string | undefined {

@@ -58,6 +58,11 @@ export class Drainer<E> {
     this.#queue.push(event)
   }
 
+  /** The queued events, in order. */
+  queued(): E[] {
+    return this.#queue.toArray()
+  }
+
   /** Drops all queued events. */
   clear(): void {
     while (this.#queue.shift() !== undefined);

@@ -28,6 +28,8 @@ export type ReactiveEvent =
   | { readonly type: 'spin-completion'; readonly node: SpinNode }
   | { readonly type: 'deferred-delivery'; readonly node: DeferredNode; readonly result: Result<unknown> }
   | { readonly type: 'mailbox-post'; readonly node: MailboxNode; readonly message: unknown }
+  /** Follows the replays of a restored context. */
+  | { readonly type: 'restore-end' }
   | { readonly type: 'resume'; readonly request: Request<unknown>; readonly result: Result<unknown> }
 
 /** All writes of one batch. It gets its number when the drain processes the first of them. */
@@ -48,6 +50,9 @@ export function processEvent(context: ReactiveContext, event: ReactiveEvent): vo
       return event.node.settle(event.result)
     case 'mailbox-post':
       return event.node.receive(event.message)
+    case 'restore-end':
+      if (context.restored?.finish() === false) context.enqueue(event)
+      return
     case 'resume':
       return onResume(context, event.request, event.result)
     default: {

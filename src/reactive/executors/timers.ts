@@ -64,11 +64,15 @@ export class RealTimers implements Timers {
  * which they were armed. After each timer the queue is drained, so its effects are complete before the next one fires.
  */
 export class VirtualTimers implements Timers {
-  #now = 0
+  #now: number
   #armings = 0
   readonly #heap: VirtualTimer[] = []
   #cancelled = 0
   lent = 0
+
+  constructor(now = 0) {
+    this.#now = now
+  }
 
   get count(): number {
     return this.#heap.length - this.#cancelled - this.lent

@@ -9,22 +9,23 @@ import type { Place } from './overlay.js'
  * which they are reached: observers, waiting runs, and what these reach in turn. Effects are left out.
  */
 export function dependentsOf(home: Place, context: ReactiveContext): (ComputedNode | SpinNode)[] {
-  const found = new Set<ComputedNode | SpinNode>()
-  const add = (node: unknown, level: ReactiveContext): void => {
-    if (node instanceof SpinNode || node instanceof ComputedNode) found.add(level.homeOf(node))
+  const found = new Set(directDependents(home, context))
+  for (const each of found) {
+    for (const next of directDependents(each, context)) found.add(next) // A set also yields what is added meanwhile.
   }
-  const visit = (place: Place): void => {
-    for (let level: ReactiveContext | undefined = context; level !== undefined; level = level.parent) {
-      const node = level.existing(place)
-      for (const each of directDependents(node, place, level)) add(each, level)
-    }
-  }
-  visit(home)
-  for (const each of found) visit(each) // A set also yields what is added while it is walked.
   return [...found]
 }
 
-function* directDependents(node: Place, home: Place, level: ReactiveContext): Generator<unknown> {
+/** The home nodes of the computeds and spins that read or wait for a place in this context or in one it was forked from. */
+export function* directDependents(home: Place, context: ReactiveContext): Generator<ComputedNode | SpinNode> {
+  for (let level: ReactiveContext | undefined = context; level !== undefined; level = level.parent) {
+    for (const node of readersOf(level.existing(home), home, level)) {
+      if (node instanceof SpinNode || node instanceof ComputedNode) yield level.homeOf(node)
+    }
+  }
+}
+
+function* readersOf(node: Place, home: Place, level: ReactiveContext): Generator<unknown> {
   if (node instanceof GraphNode) for (let link = node.subs; link !== undefined; link = link.nextSub) yield link.sub
   if (node instanceof GraphNode && !(node instanceof SpinNode)) return
   for (const request of node.waiters ?? []) yield request.run?.node

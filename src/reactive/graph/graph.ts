@@ -284,6 +284,19 @@ function remove(link: Link): void {
   dep.graph.linkCount--
 }
 
+/** Puts the observers of a node in the order of their ranks; equal ranks keep their order. */
+export function reorderSubs(node: GraphNode, rank: (sub: ReaderNode) => number): void {
+  const links: Link[] = []
+  for (let link = node.subs; link !== undefined; link = link.nextSub) links.push(link)
+  links.sort((a, b) => rank(a.sub) - rank(b.sub))
+  for (const [index, link] of links.entries()) {
+    link.prevSub = links[index - 1]
+    link.nextSub = links[index + 1]
+  }
+  node.subs = links[0]
+  node.subsTail = links.at(-1)
+}
+
 /** Drops the links after the cursor: those that the run that just ended did not read. */
 export function dropUnread(sub: ReaderNode): void {
   dropAfter(sub, sub.depsTail)

@@ -53,7 +53,7 @@ export function signal<T>(value: T, options?: SignalOptions<T>): Signal<T> {
   const context = requireContext('signal')
   if (options !== undefined) checkCellOptions('signal', options)
   const extras = options?.equals === undefined ? undefined : { equals: options.equals, watchers: undefined }
-  if (context.activeRun === undefined && options?.key === undefined) {
+  if (context.activeRun === undefined && options?.key === undefined && context.restored === undefined) {
     return new SignalNode<T>(context.graph, context.scope.next('signal', ''), value, extras)
   }
   const make = (addr: string): SignalNode =>
@@ -161,9 +161,9 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   /** Takes over the state of another node for the same place. */
-  takeOver({ value, old, changes, stamp }: SignalNode<T>): void {
-    this.value = value
-    this.old = old
+  takeOver({ value, old, changes, stamp }: Pick<SignalNode, 'value' | 'old' | 'changes' | 'stamp'>): void {
+    this.value = value as T
+    this.old = old as T | undefined
     this.changes = changes
     this.stamp = stamp
   }

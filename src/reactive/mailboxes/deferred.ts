@@ -58,6 +58,11 @@ export class DeferredNode {
     this.addr = addr
   }
 
+  restore(result: Result<unknown> | undefined): void {
+    this.result = result
+    this.isDelivered = result !== undefined
+  }
+
   /** Assigns the value and queues one resume for every waiting reader, in waiting order. */
   settle(result: Result<unknown>): void {
     this.result = result

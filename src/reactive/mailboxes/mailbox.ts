@@ -43,7 +43,7 @@ export function mailbox<T>(options: CellOptions = {}): Mailbox<T> {
 }
 
 /** A message keeps its order of arrival, so that returned messages keep their order. */
-interface Message {
+export interface Message {
   readonly order: number
   readonly body: unknown
 }
@@ -74,6 +74,31 @@ export class MailboxNode {
   copyFrom(other: MailboxNode): void {
     for (const message of other.#messages.toArray()) this.#messages.push(message)
     this.#lastOrder = other.#lastOrder
+  }
+
+  messages(): Message[] {
+    return this.#messages.toArray()
+  }
+
+  get lastOrder(): number {
+    return this.#lastOrder
+  }
+
+  restore(messages: readonly Message[], lastOrder: number): void {
+    while (this.#messages.shift() !== undefined);
+    for (const message of messages) this.#messages.push(message)
+    this.#lastOrder = lastOrder
+  }
+
+  /** Sets the waiting order; spins that are not named come last. */
+  reorderTakers(addrs: readonly string[]): void {
+    const rank = (request: Request<unknown>): number => {
+      const index = addrs.indexOf(request.run?.node.addr ?? '')
+      return index < 0 ? addrs.length : index
+    }
+    const requests = [...this.waiters].sort((a, b) => rank(a) - rank(b))
+    this.waiters.clear()
+    for (const request of requests) this.waiters.add(request)
   }
 
   receive(body: unknown): void {

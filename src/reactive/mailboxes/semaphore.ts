@@ -59,6 +59,11 @@ class SemaphoreCell extends Cell implements Semaphore {
     this.#box = new MailboxCell(home, node)
   }
 
+  /** Its state is that of the mailbox. */
+  get node(): MailboxNode {
+    return this.#box.node
+  }
+
   get permits(): number {
     return this.#box.size
   }

@@ -1,6 +1,7 @@
 import type { AddressKind, Scope } from './address.js'
 import { formatAddress } from './address.js'
 import { LogLimitError } from '../errors.js'
+import type { StoredEntry } from '../snapshot/stored.js'
 import type { Link } from '../graph/graph.js'
 import { GraphNode } from '../graph/graph.js'
 
@@ -19,7 +20,7 @@ export class Entry {
   readonly path: string
   readonly n: number
   /** The cell or spin of the effect, as its handle names it; another one at this position is a divergence. */
-  readonly target: unknown
+  target: unknown
   isAnswered = false
   isError = false
   value: unknown = undefined
@@ -38,6 +39,28 @@ export class Entry {
 
   get addr(): string {
     return formatAddress(this.path, this.kind, this.key, this.n)
+  }
+}
+
+/** An entry of a restored log. Its target is an address until the replay of the body names the cell or spin. */
+export class UnboundEntry extends Entry {
+  /** The stamp of what was read, if the entry depends on it. */
+  readonly stamp: number | undefined
+
+  constructor(stored: StoredEntry) {
+    super(stored.kind, stored.key, stored.path, stored.n, stored.target)
+    this.isAnswered = true
+    this.isError = stored.isError === true
+    this.value = stored.value
+    this.order = stored.order ?? 0
+    this.stamp = stored.stamp
+  }
+
+  /** Whether the cell or spin is the stored one; if so, it is the target from now on. */
+  bind(target: unknown): boolean {
+    const isSame = typeof target === 'object' && target !== null && 'addr' in target && target.addr === this.target
+    if (isSame) this.target = target
+    return isSame
   }
 }
 
@@ -115,13 +138,25 @@ export class ReplayLog {
       return new Entry(kind, key, path, n, target)
     }
     if (recorded.kind === kind && recorded.key === key && recorded.n === n && recorded.path === path) {
-      if (recorded.target === target) {
+      if (recorded.target === target || (recorded instanceof UnboundEntry && recorded.bind(target))) {
         this.#cursor++
         return recorded
       }
     }
     this.#diverge(path, recorded)
     return new Entry(kind, key, path, n, target)
+  }
+
+  /** Fills the log of a restored spin. */
+  load(entries: readonly StoredEntry[]): void {
+    this.cut(0)
+    for (const entry of entries) this.#entries.push(new UnboundEntry(entry))
+  }
+
+  /** Gives the entry that was just replayed its link. */
+  relink(entry: Entry, link: Link): void {
+    entry.link = link
+    this.#reads?.set(link.dep, this.#cursor - 1)
   }
 
   /** Records the answer of an effect that was performed live. */

@@ -21,6 +21,8 @@ export interface Wake {
   /** The address of the sleep. */
   readonly addr: string
   readonly at: number
+  /** Timers that are due at the same time fire in this order. */
+  readonly order: number
 }
 
 /** Returned by `perform` when there is no answer yet. */
@@ -59,6 +61,9 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
   get wake(): Wake | undefined {
     return undefined
   }
+
+  /** For a sleep: arms its timer again, after all that are armed now. */
+  rearm(): void {}
 
   /** Called instead of resuming when the run of this request has ended before the answer arrived. */
   undelivered(_result: Result<unknown>): void {}

@@ -198,7 +198,10 @@ export class SpinRunner {
   #restart(node: SpinNode, index: number, isCodeNew: boolean): 'continue' {
     if (node.run !== undefined) this.supersede(node.run, index)
     else if ((node.flags & REPLAY) !== 0) this.#returnMessages(node.log, index)
-    if (index < node.log.length) this.#context.wakes.delete(node)
+    if (index < node.log.length) {
+      this.#context.wakes.delete(node)
+      this.#context.restored?.endReplay(node)
+    }
     node.log.cut(index)
     return this.#start(node, isCodeNew)
   }
@@ -223,7 +226,7 @@ export class SpinRunner {
   #returnMessages(log: ReplayLog, cutAt: number): void {
     for (let index = log.length - 1; index >= Math.max(0, cutAt); index--) {
       const entry = log.at(index)
-      if (entry?.kind !== 'take' || entry.isError) continue
+      if (entry?.kind !== 'take' || entry.isError || typeof entry.target === 'string') continue
       const box = this.#context.nodeFor(entry.target as MailboxNode)
       box.putBack(entry, entry.value)
       this.#returned.add(box)
@@ -267,7 +270,9 @@ export class SpinRunner {
     const isCancelled = run.isCancelThrown && run.cancelled !== undefined
     if (isCancelled) forgetReads(node)
     const result = isCancelled ? failure(run.cancelled) : outcome
-    if (node.result === undefined || !isSameResult(node, result)) {
+    const isReplayed = context.restored?.endReplay(node) === true && !isCancelled
+    if (isReplayed) node.result ??= result // The stored result and its stamp are valid.
+    else if (node.result === undefined || !isSameResult(node, result)) {
       node.result = result
       node.stamp = context.graph.drawStamp()
     }

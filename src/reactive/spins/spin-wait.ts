@@ -3,6 +3,8 @@ import { CycleError, DisposedError } from '../errors.js'
 import type { Link } from '../graph/graph.js'
 import { DISPOSED, STALE, recordRead } from '../graph/graph.js'
 import type { Entry } from '../replay/log.js'
+import { UnboundEntry } from '../replay/log.js'
+import { relink } from '../snapshot/relink.js'
 import { PARK, Request, replay } from './request.js'
 import type { Result } from '../result.js'
 import { failure, unwrap } from '../result.js'
@@ -33,7 +35,10 @@ export class SpinWait<T> extends Request<T> {
     const known = run.log.recall(node)
     if (known !== undefined) return replay(known)
     const entry = run.nextEntry('wait', '', this.#cell.node)
-    if (entry.isAnswered) return replay(entry)
+    if (entry.isAnswered) {
+      if (entry instanceof UnboundEntry) relink(run, entry, node)
+      return replay(entry)
+    }
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     this.entry = entry
     this.#link = recordRead(run.node, node)

@@ -99,7 +99,10 @@ function open(
 ): SpinNode {
   const run = context.activeRun
   if (run !== undefined) return openChild(run, kind, body, options)
-  return new SpinNode(context, context.scope.address(kind, options.key ?? ''), body, options, undefined)
+  const node = new SpinNode(context, context.scope.address(kind, options.key ?? ''), body, options, undefined)
+  if (options.key !== undefined) context.register(node.cell)
+  context.restored?.claimSpin(node)
+  return node
 }
 
 function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: SpinOptions<unknown>): SpinNode {
@@ -114,6 +117,7 @@ function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: Sp
   }
   const child = new SpinNode(owner.context, addr, body, options, owner)
   children.set(addr, child)
+  owner.context.restored?.claimSpin(child)
   return child
 }
 

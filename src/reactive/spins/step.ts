@@ -1,3 +1,4 @@
+import type { ReactiveContext } from '../context/context.js'
 import { describe } from '../errors.js'
 import type { CancelTimer } from '../host.js'
 import type { Op, Wake } from './request.js'
@@ -70,6 +71,7 @@ export class SleepRequest extends Request<void> {
   readonly #ms: number
   #cancel: CancelTimer | undefined
   #at = 0
+  #order = 0
 
   constructor(ms: number) {
     super('sleep')
@@ -77,18 +79,28 @@ export class SleepRequest extends Request<void> {
   }
 
   override get wake(): Wake | undefined {
-    return this.entry && { addr: this.entry.addr, at: this.#at }
+    return this.entry && { addr: this.entry.addr, at: this.#at, order: this.#order }
+  }
+
+  override rearm(): void {
+    const context = this.run?.context
+    if (context === undefined || this.arrival !== undefined) return
+    this.#cancel?.()
+    this.#arm(context, Math.max(0, this.#at - context.now()))
   }
 
   protected override perform(run: Run): unknown {
     const entry = run.nextEntry('sleep', '', undefined)
     if (entry.isAnswered) return replay(entry)
     this.entry = entry
-    const { timers } = run.context
-    const ms = run.context.takeWake(run.node, entry) ?? this.#ms
-    this.#at = timers.now() + ms
-    this.#cancel = timers.arm(ms, () => this.arrive(success(undefined)))
+    this.#arm(run.context, run.context.takeWake(run.node, entry) ?? this.#ms)
     return PARK
+  }
+
+  #arm(context: ReactiveContext, ms: number): void {
+    this.#at = context.now() + ms
+    this.#order = context.drawArming()
+    this.#cancel = context.timers.arm(ms, () => this.arrive(success(undefined)))
   }
 
   override release(): void {

@@ -3,6 +3,8 @@ import type { Computed } from '../graph/computed.js'
 import { requireIn } from '../graph/cell.js'
 import { EffectTypeError, describe } from '../errors.js'
 import { recordRead, refresh } from '../graph/graph.js'
+import { UnboundEntry } from '../replay/log.js'
+import { relink } from '../snapshot/relink.js'
 import type { Op } from './request.js'
 import { Request, replay } from './request.js'
 import type { Run } from './run.js'
@@ -67,7 +69,10 @@ class TrackRequest<T> extends Request<T> {
 
   #replayOrRead(run: Run, home: SignalNode | ComputedNode, node: SignalNode | ComputedNode): unknown {
     const entry = run.nextEntry('track', '', home)
-    if (entry.isAnswered) return replay(entry)
+    if (entry.isAnswered) {
+      if (entry instanceof UnboundEntry) relink(run, entry, node)
+      return replay(entry)
+    }
     if (node instanceof ComputedNode) refresh(node)
     const link = recordRead(run.node, node)
     const result = node instanceof ComputedNode ? node.result : success(node.value)

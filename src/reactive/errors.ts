@@ -64,10 +64,10 @@ export class CancelledError extends MillraceError {
   }
 }
 
-/** The spin was disposed; it has no result and will not run again. */
+/** The spin or signal was disposed; it will not run, and cannot be written. */
 export class DisposedError extends MillraceError {
-  constructor(addr: string) {
-    super('E_DISPOSED', `spin ${addr} was disposed and cannot run again; create a new one`)
+  constructor(addr: string, what = 'spin') {
+    super('E_DISPOSED', `${what} ${addr} was disposed and cannot be used again; create a new one`)
   }
 }
 

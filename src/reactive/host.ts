@@ -79,3 +79,13 @@ export function startWorker(source: string, workerData: unknown): workerThreads.
   if (threads === undefined) throw new Error('worker threads are not available here; use another executor')
   return new threads.Worker(source, { eval: true, workerData })
 }
+
+/** A stream whose values come from `next` when its reader asks for one. */
+export function makeStream<T>(next: () => Promise<IteratorResult<T>>, cancel: () => void): ReadableStream<T> {
+  const pull = async (controller: { enqueue(value: T): void; close(): void }): Promise<void> => {
+    const result = await next()
+    if (result.done === true) controller.close()
+    else controller.enqueue(result.value)
+  }
+  return new ReadableStream<T>({ pull, cancel }, { highWaterMark: 0 })
+}

@@ -7,10 +7,12 @@ import {
   debounce,
   deferred,
   iterate,
+  latest,
   mailbox,
   parallel,
   race,
   read,
+  sample,
   scope,
   signal,
   sleep,
@@ -27,6 +29,11 @@ export function inference(ctx: Context): void {
   const count = signal(1)
   expectTypeOf(count).toEqualTypeOf<Signal<number>>()
   expectTypeOf(computed(() => `${count.get()}`)).toEqualTypeOf<Computed<string>>()
+  signal('', { whileObserved: (cell) => void expectTypeOf(cell).toEqualTypeOf<Signal<string>>() })
+  expectTypeOf(count[Symbol.asyncIterator]().next()).resolves.toEqualTypeOf<IteratorResult<number>>()
+  expectTypeOf(count.stream()).toEqualTypeOf<ReadableStream<number>>()
+  expectTypeOf(latest(sample(count, 5))).toEqualTypeOf<Computed<number | undefined>>()
+  expectTypeOf(latest(sample(count, 5), 'none')).toEqualTypeOf<Computed<number | string>>()
   expectTypeOf(batch(() => 'x')).toEqualTypeOf<string>()
 
   const body = spin(function* () {

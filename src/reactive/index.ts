@@ -1,5 +1,6 @@
 /** `millrace/reactive`: signals, spins, deferreds and mailboxes in one context with a single drainer. */
 export { batch } from './graph/batch.js'
+export { latest } from './combinators/latest.js'
 export { never } from './combinators/never.js'
 export { debounce, sample, throttle } from './combinators/rate-limits.js'
 export { sleep } from './combinators/sleep.js'

@@ -8,7 +8,7 @@ import type { Spin, SpinNode } from '../spins/spin.js'
 import { SpinCell, spin } from '../spins/spin.js'
 import { abandonSpins, disposeSpin } from '../spins/cancel.js'
 import { requireIn } from '../graph/cell.js'
-import { DISPOSED } from '../graph/graph.js'
+import { DISPOSED, HOOKED } from '../graph/graph.js'
 import { MailboxCell } from '../mailboxes/mailbox.js'
 import type { Waitable } from '../spins/wait.js'
 import { waitFor } from '../spins/wait.js'
@@ -138,6 +138,12 @@ export function nodesOf(spins: readonly Spin<unknown>[]): SpinNode[] {
     requireIn(cell, context, 'waitFor')
     return context.nodeFor(cell.node)
   })
+}
+
+/** Makes a spin rest while nothing observes it: it has no timers, observes nothing, and runs again when it is waited for. */
+export function resting<T>(spun: Spin<T>): Spin<T> {
+  for (const node of nodesOf([spun])) node.flags |= HOOKED
+  return spun
 }
 
 /** Returns the value of a spin that has ended, or throws its error. */

@@ -3,6 +3,7 @@ import { Cell } from '../graph/cell.js'
 import type { ReactiveContext } from '../context/context.js'
 import { describe } from '../errors.js'
 import { checkDelay } from '../executors/executors.js'
+import { resting } from './join.js'
 import type { Op } from '../spins/request.js'
 import { SignalNode } from '../graph/signal.js'
 import type { Spin } from '../spins/spin.js'
@@ -15,7 +16,8 @@ import { waitFor } from '../spins/wait.js'
 /**
  * Spins that deliver the values of a source at a lower rate. Each delivery is a new result; the spins that wait for it
  * run again. They rely on replay: a change of the source cuts the log at the read, which drops the sleep after it, and
- * the body starts a new sleep.
+ * the body starts a new sleep. They rest while nothing observes them: no spin waits for them, no call of `run` does, and
+ * they were not spawned. Share one among many readers.
  */
 
 /**
@@ -32,24 +34,28 @@ import { waitFor } from '../spins/wait.js'
  */
 export function debounce<T>(source: Source<T>, ms: number): Spin<T> {
   checkDelay(ms)
-  return spin(function* () {
-    const value = yield* valueOf(source)
-    yield* new SleepRequest(ms)
-    return value
-  })
+  return resting(
+    spin(function* () {
+      const value = yield* valueOf(source)
+      yield* new SleepRequest(ms)
+      return value
+    }),
+  )
 }
 
 /** Delivers the latest value every `ms`, if it has changed since the last delivery. */
 export function sample<T>(source: Source<T>, ms: number): Spin<T> {
   checkDelay(ms)
   const context = requireContext('sample')
-  return spin(function* () {
-    const startedAt = yield* new NowRequest()
-    const value = yield* valueOf(source)
-    const passed = context.now() - startedAt
-    yield* new SleepRequest(ms === 0 ? 0 : (Math.floor(passed / ms) + 1) * ms - passed)
-    return value
-  })
+  return resting(
+    spin(function* () {
+      const startedAt = yield* new NowRequest()
+      const value = yield* valueOf(source)
+      const passed = context.now() - startedAt
+      yield* new SleepRequest(ms === 0 ? 0 : (Math.floor(passed / ms) + 1) * ms - passed)
+      return value
+    }),
+  )
 }
 
 /**
@@ -61,7 +67,7 @@ export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | u
     throw new RangeError(`throttle: hz must be a number above 0, got ${describe(hz)}`)
   if (typeof merge !== 'function') throw new TypeError(`throttle: merge must be a function, got ${describe(merge)}`)
   const context = requireContext('throttle')
-  return spin(
+  const throttled = spin(
     function* () {
       const fold = context.openCell('mailbox', 'fold', (addr) => new FoldCell(context, addr, source)) as FoldCell
       yield* onCancel(() => fold.dropped())
@@ -71,6 +77,7 @@ export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | u
     },
     { equals: false },
   )
+  return resting(throttled)
 }
 
 /** The values since the last delivery. It watches a signal, so it gets every write, also several in one drain. */

@@ -6,13 +6,11 @@ import * as host from '../host.js'
  * Which context is current.
  *
  * Inside a drain and inside `ctx.enter(f)` it is one variable, set around the call and restored before the call returns.
- * An async-local store carries it through promises, timers and callbacks. The variables are the only module state of this
- * engine: they name the running context, as a call stack does, and are undefined between turns. Contexts of one process
+ * An async-local store carries it through promises, timers and callbacks. The variable is the only module state of this
+ * engine: it names the running context, as a call stack does, and is undefined between turns. Contexts of one process
  * therefore stay independent.
  */
 let current: ReactiveContext | undefined
-/** The context that the innermost `enter` on the call stack put into the async-local store: asking the store costs more. */
-let stored: ReactiveContext | undefined
 
 const store = host.AsyncStores === undefined ? undefined : new host.AsyncStores<ReactiveContext>()
 
@@ -29,15 +27,11 @@ export function requireContext(what: string): ReactiveContext {
 /** Makes `context` current for `f` and for everything `f` starts. */
 export function enter<R>(context: ReactiveContext, f: () => R): R {
   const before = current
-  const beforeStored = stored
   current = context
   try {
-    if (stored === context) return f()
-    stored = context
     return isStored(context) ? f() : (store as NonNullable<typeof store>).run(context, f)
   } finally {
     current = before
-    stored = beforeStored
   }
 }
 

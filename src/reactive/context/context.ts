@@ -11,7 +11,7 @@ import { RealTimers, VirtualTimers, requireVirtual } from '../executors/timers.j
 import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } from './context-interface.js'
 import type { Budget, SessionResult } from '../drain/drainer.js'
 import { Drainer, handleEach } from '../drain/drainer.js'
-import type { EffectNode } from '../graph/effect.js'
+import { EffectNode } from '../graph/effect.js'
 import {
   ContextStoppedError,
   DerefInDrainError,
@@ -26,6 +26,7 @@ import type { Executor } from '../executors/executors.js'
 import { checkDelay, eventLoopExecutor, runGuarded } from '../executors/executors.js'
 import type { FaultCode } from '../fault.js'
 import { reportFault } from '../fault.js'
+import type { GraphNode } from '../graph/graph.js'
 import { DISPOSED, Graph } from '../graph/graph.js'
 import type { Stores } from '../host.js'
 import * as host from '../host.js'
@@ -81,6 +82,10 @@ export class ReactiveContext implements Context {
   readonly runs = new Set<Run>()
   /** Effects that have a clean-up function to call. */
   readonly cleanups = new Set<EffectNode>()
+  /** Signals whose feed is started. */
+  readonly feeds = new Set<SignalNode>()
+  /** What to call when the context stops: readers of values end. */
+  readonly endings = new Set<() => void>()
   /** Clean-ups whose children have ended, while they are being begun. */
   readonly dueCleanups: Cleanup[] = []
   /** When inherited and restored runs wake that were asleep and have no generator yet. */
@@ -396,6 +401,18 @@ export class ReactiveContext implements Context {
     this.trigger()
   }
 
+  /** Queues the check whether a node has observers. A drain is triggered where the change of its observers is complete. */
+  noteObservation(node: GraphNode): void {
+    if (this.state === 'running') this.#drainer.enqueue({ type: 'observation', node: node as SignalNode | SpinNode })
+  }
+
+  /** Runs `f` as an effect that belongs to no run; returns a function that disposes it. */
+  observe(f: () => void): () => void {
+    const node = new EffectNode(this, f, undefined)
+    node.run()
+    return () => node.dispose()
+  }
+
   /** Queues an event and triggers a drain. After the stop the event is dropped. */
   enqueue(event: ReactiveEvent): void {
     if (this.state !== 'running') return
@@ -574,6 +591,7 @@ export class ReactiveContext implements Context {
     const isInTime = await this.#offloads.ended(deadlineMs)
     this.state = 'stopped'
     this.#idleWaits.end(false)
+    for (const end of Array.from(this.endings)) end()
     this.#pendingCalls.rejectAll(new ContextStoppedError('run', this.state))
     return {
       state: 'stopped',
@@ -588,6 +606,7 @@ export class ReactiveContext implements Context {
   #cleanUp(): void {
     for (const run of Array.from(this.runs)) endRun(run)
     for (const effect of Array.from(this.cleanups)) effect.dispose()
+    for (const node of Array.from(this.feeds)) node.stopFeed(this)
   }
 
   async #close(deadlineMs: number): Promise<StopReport> {

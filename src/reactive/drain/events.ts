@@ -1,10 +1,10 @@
-import { driveCleanup } from '../spins/cancel.js'
+import { driveCleanup, restSpin } from '../spins/cancel.js'
 import type { ReactiveContext } from '../context/context.js'
 import type { DeferredNode } from '../mailboxes/deferred.js'
 import { EffectNode } from '../graph/effect.js'
 import { EffectTypeError } from '../errors.js'
 import type { Write } from '../graph/graph.js'
-import { CAUSED_MAX, DISPOSED, EFFECT, MARKED, QUEUED, STALE, countRounds } from '../graph/graph.js'
+import { CAUSED_MAX, DISPOSED, EFFECT, HOOKED, MARKED, QUEUED, STALE, countRounds } from '../graph/graph.js'
 import type { MailboxNode } from '../mailboxes/mailbox.js'
 import type { Request } from '../spins/request.js'
 import type { Result } from '../result.js'
@@ -30,6 +30,8 @@ export type ReactiveEvent =
   | { readonly type: 'mailbox-post'; readonly node: MailboxNode; readonly message: unknown }
   /** Follows the replays of a restored context. */
   | { readonly type: 'restore-end' }
+  /** The first observer has come, or the last has ended. */
+  | { readonly type: 'observation'; readonly node: SignalNode | SpinNode }
   | { readonly type: 'resume'; readonly request: Request<unknown>; readonly result: Result<unknown> }
 
 /** All writes of one batch. It gets its number when the drain processes the first of them. */
@@ -53,6 +55,8 @@ export function processEvent(context: ReactiveContext, event: ReactiveEvent): vo
     case 'restore-end':
       if (context.restored?.finish() === false) context.enqueue(event)
       return
+    case 'observation':
+      return event.node instanceof SpinNode ? restSpin(event.node) : event.node.syncFeed(context)
     case 'resume':
       return onResume(context, event.request, event.result)
     default: {
@@ -174,6 +178,7 @@ function answerCallers(context: ReactiveContext, node: SpinNode): void {
     if (result.ok) caller.resolve(result.value)
     else caller.reject(result.error)
   }
+  if (callers !== undefined && (node.flags & HOOKED) !== 0) context.noteObservation(node)
   if (result.ok || spawned === undefined || callers !== undefined || node.reportedStamp === node.stamp) return
   node.reportedStamp = node.stamp
   context.reportSpawnError(node, result.error)

@@ -16,6 +16,7 @@ import {
   readByActive,
   refresh,
 } from './graph.js'
+import { LatestValues, streamOf } from './latest-values.js'
 import type { Result } from '../result.js'
 import { failure, success } from '../result.js'
 import type { Equality } from './signal.js'
@@ -26,13 +27,15 @@ export interface ComputedOptions<T> {
   readonly equals?: Equality<T> | undefined
 }
 
-/** A cached, lazy, pure function of signals and other computeds. */
-export interface Computed<T> {
+/** A cached, lazy, pure function of signals and other computeds. `for await` reads its latest values. */
+export interface Computed<T> extends AsyncIterable<T> {
   readonly addr: string
   /** The value, or throws the error of the function; inside a `computed` or `effect` it records a dependency. */
   get(): T
   /** The value, without recording a dependency. */
   peek(): T
+  /** A stream of the latest values, beginning with the present one. Values that a slow reader missed are skipped. */
+  stream(): ReadableStream<T>
 }
 
 /**
@@ -125,6 +128,14 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
     if ((flags & (EVALUATED | MARKED | RUNNING)) === EVALUATED && this.subs !== undefined) return
     if ((flags & RUNNING) !== 0) throw new CycleError(this.#cycle())
     refresh(this)
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+    return new LatestValues(readableContext(this, 'computed values'), this)
+  }
+
+  stream(): ReadableStream<T> {
+    return streamOf(this)
   }
 
   dropped(): void {}

@@ -14,6 +14,7 @@ import {
   dropUnread,
   hasChangedDeps,
 } from './graph.js'
+import { isDeferredFunction } from './latest-values.js'
 import { refuseInComputed } from './signal.js'
 
 /** What an effect may return: a function that is called before the next run and on dispose. */
@@ -52,12 +53,10 @@ export function effect(f: () => void | Cleanup): () => void {
   return () => node.dispose()
 }
 
-const UNTRACKABLE = /^\[object (Async|Generator)/
-
 /** Reads after the first await of an async function are not tracked, and its clean-up would be a promise. */
 function checkEffect(f: unknown): void {
   if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
-  if (!UNTRACKABLE.test(Object.prototype.toString.call(f))) return
+  if (!isDeferredFunction(f)) return
   throw new TypeError(
     `effect: expected a plain function, got ${describe(f)}, which is async or a generator; ` +
       'to wait for something use ctx.spawn(function* () { ... })',
@@ -140,6 +139,7 @@ export class EffectNode extends ObserverNode implements EffectOwner {
     dropAfter(this, undefined)
     disposeOwned(this)
     this.#callCleanup()
+    this.context.trigger() // What it observed may have lost its last observer.
   }
 
   #call(): void {

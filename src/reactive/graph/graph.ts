@@ -111,6 +111,8 @@ export const SPIN = 1024
 export const FOLLOWING = 2048
 /** A spin of a fork or of a restored context that has the log of a run in progress, and no generator yet. */
 export const REPLAY = 4096
+/** Something happens when it gets its first observer, or loses its last. */
+export const HOOKED = 8192
 /** Effects and spins: they run in the drain, and observe always. A computed observes while it has observers. */
 export const OBSERVER = EFFECT | SPIN
 
@@ -137,7 +139,8 @@ export abstract class GraphNode {
   constructor(graph: Graph, kind: number) {
     this.graph = graph
     this.flags = kind
-    graph.nodeCount++
+    // A computed counts while it has observers: without them nothing refers to it, and it cannot be disposed.
+    if (kind !== COMPUTED) graph.nodeCount++
   }
 }
 
@@ -243,6 +246,7 @@ function attach(first: Link): void {
     if ((dep.flags & COMPUTED) === 0 || wasObserved) continue
     // It was refreshed by the read a moment ago; from now on writes mark it, and it need not compare the write count.
     dep.flags &= ~MARKED
+    dep.graph.nodeCount++
     for (let inner = (dep as DerivedNode).deps; inner !== undefined; inner = inner.nextDep) todo.push(inner)
   }
 }
@@ -251,8 +255,10 @@ function append(link: Link): void {
   const dep = link.dep
   link.isAttached = true
   link.prevSub = dep.subsTail
-  if (dep.subsTail === undefined) dep.subs = link
-  else dep.subsTail.nextSub = link
+  if (dep.subsTail === undefined) {
+    dep.subs = link
+    if ((dep.flags & HOOKED) !== 0) dep.graph.context.noteObservation(dep)
+  } else dep.subsTail.nextSub = link
   dep.subsTail = link
   dep.graph.linkCount++
 }
@@ -268,6 +274,7 @@ function detach(first: Link): void {
     // No observers any more: valid as of now unless it is marked, and its dependencies stop referencing it.
     if ((dep.flags & MARKED) === 0) dep.validAt = dep.graph.writes
     dep.flags &= ~MARKED
+    dep.graph.nodeCount--
     for (let inner = dep.deps; inner !== undefined; inner = inner.nextDep) todo.push(inner)
   }
 }
@@ -282,6 +289,12 @@ function remove(link: Link): void {
   link.prevSub = undefined
   link.nextSub = undefined
   dep.graph.linkCount--
+  if (dep.subs === undefined && (dep.flags & HOOKED) !== 0) dep.graph.context.noteObservation(dep)
+}
+
+/** Removes all observers of a signal. They keep what they have read, and are not marked any more. */
+export function removeObservers(node: GraphNode): void {
+  for (let link = node.subs; link !== undefined; link = node.subs) remove(link)
 }
 
 /** Puts the observers of a node in the order of their ranks; equal ranks keep their order. */

@@ -2,9 +2,11 @@ import { ambientContext, requireContext } from '../context/ambient.js'
 import type { Handle } from './cell.js'
 import { isIn, readableContext, writableContext } from './cell.js'
 import type { ReactiveContext } from '../context/context.js'
-import { ContextStoppedError, EffectTypeError, ForeignContextError, describe } from '../errors.js'
+import { ContextStoppedError, DisposedError, EffectTypeError, ForeignContextError, describe } from '../errors.js'
+import type { Cleanup } from './effect.js'
 import type { Graph } from './graph.js'
-import { GraphNode, markObservers, readByActive } from './graph.js'
+import { DISPOSED, GraphNode, HOOKED, markObservers, readByActive, removeObservers } from './graph.js'
+import { LatestValues, isDeferredFunction, streamOf } from './latest-values.js'
 import { formatAddress } from '../replay/address.js'
 
 /** `false`: every write counts as a change. A function: true when the two are the same. Default: `Object.is`. */
@@ -15,10 +17,16 @@ export interface SignalOptions<T> {
   readonly key?: string | undefined
   /** When a written value counts as unchanged, so that the write has no effect. Default: `Object.is`. */
   readonly equals?: Equality<T> | undefined
+  /**
+   * Called in a drain when the signal gets its first observer: an effect, a spin, a computed that is observed itself, a
+   * watcher or a reader of its values. It may return a function, which is called when the last observer has ended, or the
+   * context is closed. Default: none.
+   */
+  readonly whileObserved?: ((signal: Signal<T>) => void | Cleanup) | undefined
 }
 
-/** A mutable cell. */
-export interface Signal<T> {
+/** A mutable cell. `for await (const value of signal)` reads its latest values; values that a slow reader missed are skipped. */
+export interface Signal<T> extends AsyncIterable<T> {
   readonly addr: string
   /** How many writes changed the value. */
   readonly version: number
@@ -36,6 +44,10 @@ export interface Signal<T> {
   updateAsync(f: (old: T) => Promise<T>): Promise<T>
   /** Calls `f(next, old)` after each write that changes the value, also inside a batch. The same key replaces a watcher. */
   watch(key: unknown, f: (next: T, old: T) => void): () => void
+  /** A stream of the latest values, beginning with the present one. Values that a slow reader missed are skipped. */
+  stream(): ReadableStream<T>
+  /** Removes its observers and watchers, and ends readers of its values. It keeps its value and refuses writes. */
+  dispose(): void
 }
 
 /**
@@ -52,7 +64,7 @@ export interface Signal<T> {
 export function signal<T>(value: T, options?: SignalOptions<T>): Signal<T> {
   const context = requireContext('signal')
   if (options !== undefined) checkCellOptions('signal', options)
-  const extras = options?.equals === undefined ? undefined : { equals: options.equals, watchers: undefined }
+  const extras = options === undefined ? undefined : extrasOf(options)
   if (context.activeRun === undefined && options?.key === undefined && context.restored === undefined) {
     return new SignalNode<T>(context.graph, context.scope.next('signal', ''), value, extras)
   }
@@ -65,6 +77,22 @@ export function signal<T>(value: T, options?: SignalOptions<T>): Signal<T> {
 interface SignalExtras<T> {
   readonly equals: Equality<T> | undefined
   watchers: Map<unknown, (next: T, old: T) => void> | undefined
+  feed: Feed<T> | undefined
+  /** What to call when the signal is disposed. */
+  endings: Set<() => void> | undefined
+}
+
+/** What runs while a signal is observed. */
+interface Feed<T> {
+  readonly start: (signal: Signal<T>) => void | Cleanup
+  isStarted: boolean
+  stop: Cleanup | undefined
+}
+
+function extrasOf<T>({ equals, whileObserved }: SignalOptions<T>): SignalExtras<T> | undefined {
+  if (equals === undefined && whileObserved === undefined) return undefined
+  const feed = whileObserved && { start: whileObserved, isStarted: false, stop: undefined }
+  return { equals, watchers: undefined, feed, endings: undefined }
 }
 
 /** A signal is its own handle: one object, because programs have very many of them. */
@@ -83,6 +111,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     this.#name = name
     this.value = value
     this.#extras = extras
+    if (extras?.feed !== undefined) this.flags |= HOOKED
   }
 
   get home(): ReactiveContext {
@@ -136,15 +165,65 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     refuseInComputed(this.home, 'signal.watch')
     if (typeof f !== 'function') throw new TypeError(`signal.watch: expected a function, got ${describe(f)}`)
     const node = this.#here('watch')
-    const extras = (node.#extras ??= { equals: undefined, watchers: undefined })
-    const watchers = (extras.watchers ??= new Map())
+    node.#refuseDisposed('watch')
+    const watchers = (node.#openExtras().watchers ??= new Map())
     watchers.set(key, f)
+    node.#noteObservation()
     return () => {
-      if (watchers.get(key) === f) watchers.delete(key)
+      if (watchers.get(key) !== f) return
+      watchers.delete(key)
+      node.#noteObservation()
     }
   }
 
-  dropped(): void {}
+  [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+    return new LatestValues(readableContext(this, 'signal values'), this)
+  }
+
+  stream(): ReadableStream<T> {
+    return streamOf(this)
+  }
+
+  dispose(): void {
+    const node = this.#here('dispose')
+    if ((node.flags & DISPOSED) === 0) node.#end()
+  }
+
+  dropped(): void {
+    if ((this.flags & DISPOSED) === 0) this.#end()
+  }
+
+  get isDisposed(): boolean {
+    return (this.flags & DISPOSED) !== 0
+  }
+
+  /** Calls `end` when the signal is disposed in this context; returns a function that cancels that. */
+  onDispose(end: () => void): () => void {
+    const endings = (this.#openExtras().endings ??= new Set())
+    endings.add(end)
+    return () => void endings.delete(end)
+  }
+
+  /** Starts or stops what runs while the signal is observed, if that has changed. Called in a drain. */
+  syncFeed(context: ReactiveContext): void {
+    const feed = this.#extras?.feed
+    if (feed === undefined) return
+    const hasObservers = this.subs !== undefined || (this.#extras?.watchers?.size ?? 0) > 0
+    const isObserved = hasObservers && !this.isDisposed
+    if (isObserved === feed.isStarted) return
+    if (isObserved) this.#startFeed(context, feed)
+    else this.stopFeed(context)
+  }
+
+  stopFeed(context: ReactiveContext): void {
+    const feed = this.#extras?.feed
+    if (feed?.isStarted !== true) return
+    const { stop } = feed
+    feed.isStarted = false
+    feed.stop = undefined
+    context.feeds.delete(this as unknown as SignalNode)
+    if (stop !== undefined) callHook(context, stop, this.addr)
+  }
 
   isSame(context: ReactiveContext, a: T, b: T): boolean {
     const extras = this.#extras
@@ -153,9 +232,8 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
 
   /** A node of a fork for the same place, with the same value. Watchers stay with the context they were added in. */
   copyTo(graph: Graph): SignalNode<T> {
-    const equals = this.#extras?.equals
-    const extras = equals === undefined ? undefined : { equals, watchers: undefined }
-    const copy = new SignalNode<T>(graph, this.#name, this.value, extras)
+    // Without `whileObserved`: a what-if does not start the feeds of the world it was forked from.
+    const copy = new SignalNode<T>(graph, this.#name, this.value, extrasOf({ equals: this.#extras?.equals }))
     copy.takeOver(this)
     return copy
   }
@@ -191,6 +269,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
    * the event would do nothing but count the generation, so that is done here.
    */
   #writeHere(context: ReactiveContext, value: T): T {
+    if ((this.flags & DISPOSED) !== 0) this.#refuseDisposed('write')
     const old = this.value
     if (this.isSame(context, old, value)) return old
     const { batch, graph } = context
@@ -222,6 +301,38 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     context.trigger()
   }
 
+  #refuseDisposed(what: string): void {
+    if ((this.flags & DISPOSED) !== 0) throw new DisposedError(this.addr, `signal.${what}: signal`)
+  }
+
+  #openExtras(): SignalExtras<T> {
+    return (this.#extras ??= { equals: undefined, watchers: undefined, feed: undefined, endings: undefined })
+  }
+
+  #noteObservation(): void {
+    if ((this.flags & HOOKED) === 0) return
+    this.home.noteObservation(this)
+    this.home.trigger()
+  }
+
+  #startFeed(context: ReactiveContext, feed: Feed<T>): void {
+    feed.isStarted = true
+    context.feeds.add(this as unknown as SignalNode)
+    callHook(context, () => void (feed.stop = checkStop(feed.start(this))), this.addr)
+  }
+
+  #end(): void {
+    this.flags |= DISPOSED
+    this.graph.nodeCount--
+    removeObservers(this)
+    const extras = this.#extras
+    if (extras === undefined) return
+    extras.watchers = undefined
+    this.#noteObservation()
+    for (const end of Array.from(extras.endings ?? [])) end()
+    extras.endings = undefined
+  }
+
   callWatchers(context: ReactiveContext, next: T, old: T): void {
     for (const watcher of Array.from(this.#extras?.watchers?.values() ?? [])) {
       try {
@@ -231,6 +342,20 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
       }
     }
   }
+}
+
+/** Calls a hook of the user; its error is reported. */
+function callHook(context: ReactiveContext, hook: () => void, addr: string): void {
+  try {
+    hook()
+  } catch (error) {
+    context.fault('watcher-fault', 'whileObserved', error, addr)
+  }
+}
+
+function checkStop(stop: unknown): Cleanup | undefined {
+  if (stop === undefined || typeof stop === 'function') return stop as Cleanup | undefined
+  throw new TypeError(`whileObserved must return nothing or a function that stops the feed, got ${describe(stop)}`)
 }
 
 /** Compares by the given rule. A comparator that throws counts as "changed" and is reported. */
@@ -262,12 +387,15 @@ export function refuseForeignRead(cell: Handle): void {
 
 /** The options of each constructor that has more than `key`. */
 const KNOWN_OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  signal: ['key', 'equals'],
+  signal: ['key', 'equals', 'whileObserved'],
   computed: ['equals'],
   spin: ['key', 'deps', 'equals'],
 }
 
-export function checkCellOptions(what: string, options: { readonly key?: unknown; readonly equals?: unknown }): void {
+export function checkCellOptions(
+  what: string,
+  options: { readonly key?: unknown; readonly equals?: unknown; readonly whileObserved?: unknown },
+): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`${what}: options must be an object, got ${describe(options)}`)
   }
@@ -276,7 +404,7 @@ export function checkCellOptions(what: string, options: { readonly key?: unknown
   if (unknown.length > 0) {
     throw new TypeError(`${what}: unknown option ${unknown.join(', ')}; known are ${known.join(', ')}`)
   }
-  const { key, equals } = options
+  const { key, equals, whileObserved } = options
   if (key !== undefined && typeof key !== 'string') {
     throw new TypeError(`${what}: options.key must be a string, got ${describe(key)}`)
   }
@@ -285,6 +413,16 @@ export function checkCellOptions(what: string, options: { readonly key?: unknown
       `${what}: options.equals must be false or a function (a, b) => boolean, got ${describe(equals)}`,
     )
   }
+  checkFeed(whileObserved)
+}
+
+/** The stop function of an async one would be a promise. */
+function checkFeed(start: unknown): void {
+  if (start === undefined || (typeof start === 'function' && !isDeferredFunction(start))) return
+  throw new TypeError(
+    `signal: options.whileObserved must be a plain function that returns a function to stop with, got ${describe(start)}` +
+      (typeof start === 'function' ? ', which is async or a generator' : ''),
+  )
 }
 
 /** Refuses an operation inside a computed, which must be pure. */

@@ -31,12 +31,13 @@ export class Scope {
   readonly #base: Scope | undefined
   #counts: Map<string, number> | undefined
   /** Signals without a key: most cells are, and a field is faster than the map. */
-  #signals = 0
+  #signals: number
 
   /** Counting continues where `base` is when a kind and key is first used here. */
   constructor(path: string, base?: Scope) {
     this.path = path
     this.#base = base
+    this.#signals = base === undefined ? 0 : base.#signals
   }
 
   next(kind: AddressKind, key: string): number {

@@ -226,6 +226,21 @@ export function dropCell(node: SpinNode, addr: string): void {
   node.cells?.delete(addr)
 }
 
+/**
+ * Called for a spin that rests while nothing observes it. Its timers are cleared and it observes nothing; its last result
+ * stays. The next wait runs it again.
+ */
+export function restSpin(node: SpinNode): void {
+  if (!node.isUnobserved || node.isOnStack || (node.flags & DISPOSED) !== 0) return
+  const { result } = node
+  if (node.run !== undefined) abandonSpins([node], 'its last observer has ended')
+  if (node.run !== undefined) return // Its code is on the call stack, and it gets the cancellation at its next effect.
+  node.result = result
+  for (const addr of Array.from(node.cells?.keys() ?? [])) dropCell(node, addr)
+  forgetReads(node)
+  if (result !== undefined) node.flags |= STALE
+}
+
 /** Removes a spin from everything it observes, and drops its log. */
 export function forgetReads(node: SpinNode): void {
   disposeOwned(node)
@@ -250,6 +265,7 @@ export function disposeSpin(node: SpinNode): void {
   }
   for (const abandon of abandoned) abandon()
   ended.unwind()
+  node.context.trigger() // What it observed may have lost its last observer.
 }
 
 /** Detaches a spin from everything. Returns the clean-up of its run in progress. */

@@ -1,7 +1,7 @@
 import { requireIn } from '../graph/cell.js'
 import { CycleError, DisposedError } from '../errors.js'
 import type { Link } from '../graph/graph.js'
-import { DISPOSED, STALE, recordRead } from '../graph/graph.js'
+import { DISPOSED, HOOKED, STALE, recordRead } from '../graph/graph.js'
 import type { Entry } from '../replay/log.js'
 import { UnboundEntry } from '../replay/log.js'
 import { relink } from '../snapshot/relink.js'
@@ -148,7 +148,9 @@ export function addWaiter(request: Request<unknown>, node: SpinNode): void {
 export function removeWaiter(request: Request<unknown>, node: SpinNode): void {
   if (node.waiters?.delete(request) !== true) return
   node.context.waiterCount--
-  if (node.waiters.size === 0) node.waiters = undefined
+  if (node.waiters.size > 0) return
+  node.waiters = undefined
+  if ((node.flags & HOOKED) !== 0) node.context.noteObservation(node)
 }
 
 /** Throws when `target` waits for `waiter`, directly or through other spins: the wait would never end. */

@@ -5,7 +5,7 @@ import { STANDINGS, VERBS } from './postgres/verbs.js'
 
 /** `all`, which takes half an hour, or all with one verb, by its name. Otherwise a sample, spread over all. */
 const ASKED = process.env['MILLRACE_INTERLEAVINGS']
-const SHARE = 80
+const SHARE = 120
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let house: Interleaver

@@ -51,14 +51,21 @@ const CONFIG: SimulationConfig = {
   drainMs: 20_000,
 }
 /** A start hook that never answers holds its attempt until the timeout and the grace of 30 s are over. */
-const CALLBACKS = { timeout: 2_000, drainMs: 80_000 }
+const CALLBACKS = { timeout: 2_000, drainMs: 80_000, faultyMs: 4_000 }
+
+function configOf(scenario: Scenario, isCallbacks: boolean): SimulationConfig {
+  const config = { ...CONFIG, ...scenario.config }
+  if (!isCallbacks) return config
+  const longest = (name: 'drainMs' | 'faultyMs'): number => Math.max(config[name], CALLBACKS[name])
+  return { ...config, drainMs: longest('drainMs'), faultyMs: longest('faultyMs') }
+}
 
 /** Runs a scenario, with one of its calls failing. */
 export async function runSeam({ scenario, group, strike, openEngine }: SeamRun): Promise<SeamReport> {
   const calls = new SeamCalls(() => sim, strike)
   const settled = new SettleHookChecker()
   const isCallbacks = group === 'callbacks'
-  const config = { ...CONFIG, ...scenario.config, ...(isCallbacks ? { drainMs: CALLBACKS.drainMs } : {}) }
+  const config = configOf(scenario, isCallbacks)
   const opening = openEngine === undefined ? undefined : () => withStatements(openEngine, group, calls)
   const sim: Simulation = new Simulation(config, sceneOf(), plantsOf(group, calls), opening)
   function sceneOf(): Scene {
@@ -77,7 +84,7 @@ export async function runSeam({ scenario, group, strike, openEngine }: SeamRun):
   try {
     let stage: Stage | undefined
     await sim.run(async (mill, client) => {
-      stage = new Stage(sim, mill, client)
+      stage = new Stage(sim, mill, client, (config.drainMs * 3) / 4)
       await scenario.run(stage)
       endedAt = sim.time.now
     })

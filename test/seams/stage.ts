@@ -26,15 +26,18 @@ const TRIES = 5
 export class Stage {
   readonly sim: Simulation
   readonly #process: SimProcess
+  readonly #patienceMs: number
   /** Calls that an app had to repeat because the store failed: they may have acted twice. */
   repeated = 0
   /** The app's mill; every acknowledged call is recorded. */
   readonly mill: Mill
 
-  constructor(sim: Simulation, mill: Mill, process: SimProcess) {
+  /** `patienceMs`: how long one failing call may hold up a job. */
+  constructor(sim: Simulation, mill: Mill, process: SimProcess, patienceMs: number) {
     this.sim = sim
     this.mill = recordingMill(mill, sim)
     this.#process = process
+    this.#patienceMs = patienceMs
   }
 
   wait(ms: number): Promise<void> {
@@ -72,7 +75,7 @@ export class Stage {
   }
 
   /** Waits until a record satisfies this, for as long as a lost call may hold things up. */
-  async until(id: string, isReached: (state: State) => boolean, withinMs = 15_000): Promise<void> {
+  async until(id: string, isReached: (state: State) => boolean, withinMs = this.#patienceMs): Promise<void> {
     const end = this.sim.time.now + withinMs
     while (this.sim.time.now < end) {
       const record = await this.call(() => this.mill.get(id))

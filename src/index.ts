@@ -11,6 +11,7 @@ export type {
   JobOptions,
   SchemaJobOptions,
   InheritedJobOptions,
+  IsolatedJobOptions,
   SharedOptions,
   Handler,
   Category,

@@ -31,12 +31,15 @@ import { recurringOf } from './mill/recurring.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
 import { upcoming } from './schedule/upcoming.js'
+import { isolatingExecutor } from './worker/executors/isolated.js'
 import { loopExecutor } from './worker/executors/loop.js'
+import { ChildPool } from './worker/executors/pool.js'
 import type { Running } from './worker/attempt/running.js'
 import type { WorkerOptions } from './worker/worker.js'
 import type { Log } from './world/log.js'
 import { systemWorld } from './world/world.js'
 import { systemSignals } from './world/signals.js'
+import { systemUncaught } from './world/uncaught.js'
 import type { SignalStops } from './world/signals.js'
 import type { World } from './world/world.js'
 
@@ -55,7 +58,7 @@ import type { World } from './world/world.js'
  */
 export async function millrace(options: MillOptions = {}): Promise<Mill> {
   checkMillOptions(options, 'millrace()')
-  return buildMill(options, { world: systemWorld(), store: storeOf(options.store) })
+  return buildMill(options, { world: systemWorld(), store: storeOf(options.store), uncaught: systemUncaught })
 }
 
 /** Builds a mill from its parts. Tests and the simulator call it with parts of their own. */
@@ -85,7 +88,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
   readonly #unregistered: UnregisteredJobs
-  readonly #parts: Pick<MillParts, 'startParts' | 'quarantineMs' | 'blockGraceMs'>
+  readonly #parts: Pick<MillParts, 'startParts' | 'quarantineMs' | 'blockGraceMs' | 'uncaught'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
   /** Disabled at the close: before Node 24, every promise of the process costs more for each storage that is enabled. */
@@ -111,11 +114,13 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#store = store
     this.#registry = registry
     this.#log = log
-    const executor = parts.executor ?? loopExecutor(this.#inside)
-    this.#hooksAndContext = withHooksAndContext(options, {
-      events: { ...engineEvents(log, () => this.#goneError !== undefined), ...parts.watch },
-      executor,
+    const events = { ...engineEvents(log, () => this.#goneError !== undefined), ...parts.watch }
+    const executor = parts.executor ?? isolatingExecutor(loopExecutor(this.#inside), {
+      pool: new ChildPool(world.timers),
+      timers: world.timers,
+      strayError: (running, error) => events.strayError(running, error),
     })
+    this.#hooksAndContext = withHooksAndContext(options, { events, executor })
     this.#events = this.#hooksAndContext.events
     this.#unregistered = new UnregisteredJobs(registry, log)
     this.#client = new Client({
@@ -255,6 +260,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       results: (id, parent) => this.#client.results(id, parent),
       events: this.#events,
       log: this.#log,
+      uncaught: this.#parts.uncaught,
       options: () => this.#workerOptions(),
       warn: () => this.#warn(),
     })

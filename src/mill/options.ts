@@ -3,7 +3,6 @@ import type { Codec } from '../codec/codec.js'
 import { givenOf, isOptionsObject } from '../codec/options-object.js'
 import {
   BOUNDS,
-  LOOP_ONLY,
   OWN_CODEC,
   isCodec,
   isCount,
@@ -21,6 +20,7 @@ import {
   FOREIGN_QUEUE_OPTIONS,
   FOREIGN_STOP_OPTIONS,
 } from '../job/definition/foreign-option-names.js'
+import { isPositiveDuration, isSlowAfter } from '../job/definition/check-values.js'
 import { formatPath, joinPath } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
 import type { CaptureOptions } from '../job/attempt/capture.js'
@@ -113,15 +113,6 @@ const CRASH_BUDGET_MAX = 1_000
 /** Shorter ones would keep a core busy, or declare a live worker dead. */
 const POLL_MIN_MS = 10
 const LEASE_MIN_MS = 500
-const SLOW_AFTER_MIN_MS = 10
-
-const isPositiveDuration =
-  (min: number): Check =>
-  (value) => {
-    const parsed = parseDuration(value)
-    if (!parsed.ok) return parsed.problem
-    return parsed.ms >= min ? undefined : `must be ${min} ms or more, got ${show(value)}`
-  }
 
 const isLogger: Check = (value) => {
   if (value === false || value === 'debug' || value === 'info' || value === 'warn' || value === 'error')
@@ -183,7 +174,7 @@ const FIELDS: Fields = {
     crashBudget: isCount(1, CRASH_BUDGET_MAX),
     retry: isRetry,
     timeout: isTimeout,
-    slowAfter: isPositiveDuration(SLOW_AFTER_MIN_MS),
+    slowAfter: isSlowAfter,
     keep: isKeep,
     autoMigrate: (value) => (typeof value === 'boolean' ? undefined : `must be true or false, got ${show(value)}`),
     hooks: isHooks,
@@ -192,7 +183,7 @@ const FIELDS: Fields = {
   // Announced and not built yet: refused by name, unless the value asks for the present behaviour.
   notYet: {
     ...BOUNDS,
-    executor: LOOP_ONLY,
+    executor: notYet('set executor and module of each job that needs a thread or a process', 'loop'),
     partition: notYet('give each part a queue of its own'),
     changeLog: notYet('use hooks.settle, which is called when an attempt ends in this process', false),
     allowedErrorTime: notYet(WATCH_LOG, '15m'),

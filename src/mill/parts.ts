@@ -2,6 +2,7 @@ import type { EngineEvents } from '../observe/engine-events.js'
 import type { StoreChoice } from '../store/choice.js'
 import type { HandlerExecutor } from '../worker/executors/loop.js'
 import type { SignalStops } from '../world/signals.js'
+import type { UncaughtErrors } from '../world/uncaught.js'
 import type { World } from '../world/world.js'
 import type { StartParts } from './started-parts.js'
 
@@ -19,6 +20,8 @@ export interface MillParts {
   readonly blockGraceMs?: number | undefined
   /** Receives the signals of the process for `stopOnSignals`; default: the system's. */
   readonly signals?: SignalStops | undefined
+  /** Receives the uncaught errors of the process; default: none, so that Node's rule applies to all of them. */
+  readonly uncaught?: UncaughtErrors | undefined
   /** Receives engine events in addition to the log. */
   readonly watch?: Partial<EngineEvents> | undefined
 }

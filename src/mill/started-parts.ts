@@ -1,5 +1,6 @@
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { Log } from '../world/log.js'
+import type { UncaughtErrors } from '../world/uncaught.js'
 import { settledWithin } from '../world/timers.js'
 import { Worker } from '../worker/worker.js'
 import type { WorkerOptions, WorkerParts } from '../worker/worker.js'
@@ -22,6 +23,8 @@ export interface StartedParts {
 export interface PartsToStart extends WorkerParts {
   readonly events: EngineEvents
   readonly log: Log
+  /** Where the uncaught errors of the process are claimed. */
+  readonly uncaught?: UncaughtErrors | undefined
   readonly options: () => WorkerOptions
   /** Logs the store's warnings, some of which are known only once a worker listens. */
   readonly warn: () => void
@@ -37,6 +40,10 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
   const worker = new Worker({ ...parts, events: withUpkeepNotified(counted.events, () => started.upkeep) }, options())
   await worker.start()
   parts.warn()
+  const unlisten = parts.uncaught?.add({
+    claim: (error) => worker.claimUncaught(error),
+    unclaimed: (error, isShared) => events.uncaught(error, isShared),
+  })
   const self = (): string | undefined => worker.workerId
   const held = heldJobsLogger(log)
   const upkeep = (started.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
@@ -50,11 +57,14 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
     stop: async (deadlineMs) => {
       const stopped = upkeep.stop()
       await worker.stop(deadlineMs)
+      parts.executor.close?.()
+      unlisten?.()
       await settledWithin(world.timers, stopped, UPKEEP_STOP_MS)
     },
     abandon: (error) => {
       void upkeep.stop()
       void worker.abandon(error)
+      unlisten?.()
     },
     releasedCount: counted.releasedCount,
   }

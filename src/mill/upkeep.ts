@@ -71,6 +71,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       held: given.held,
       leaseMs: () => options().leaseMs,
       crashBudget: () => options().crashBudget,
+      isIsolated: (name) => given.registry.get(name)?.isolation?.executor === 'process',
       rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
       settled: (job) => events.settled(job, undefined),
       storeFailed,

@@ -59,6 +59,12 @@ export interface EngineEvents {
   lost(what: Lost): void
   /** A job threw after it had settled itself: it stays done. */
   threwAfterwards(running: ShownAttempt, error: ErrorRecord): void
+  /** Code of an attempt that has ended threw where no code catches it. */
+  errorAfterEnd(running: ShownAttempt, error: unknown): void
+  /** An uncaught error belongs to no attempt. `isShared`: the app has its own listener for it. */
+  uncaught(error: unknown, isShared: boolean): void
+  /** An attempt that has ended left an error behind in the thread or process where this attempt runs. */
+  strayError(running: ShownAttempt, error: unknown): void
   storeFailed(what: string, error: unknown): void
   /** The clock of the database or of this machine was set. */
   clockStepped(step: ClockStep): void
@@ -103,6 +109,18 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
     threwAfterwards(running, error) {
       const fields = { ...fieldsOf(running), err: reviveError(error) }
       log.write('error', fields, `${running.job} threw after it had settled itself; it stays done`)
+    },
+    errorAfterEnd(running, error) {
+      const text = `${running.job} left an error behind that was thrown after its attempt had ended; no job is charged`
+      log.write('error', { ...fieldsOf(running), err: error }, text)
+    },
+    uncaught(error, isShared) {
+      const what = isShared ? 'the listener of the application decides' : 'it ends this process'
+      log.write('error', { err: error }, `an uncaught error belongs to no job; ${what}`)
+    },
+    strayError(running, error) {
+      const text = `an earlier attempt of ${running.job} left an error behind; the attempt that runs now is not charged`
+      log.write('error', { ...fieldsOf(running), err: error }, text)
     },
     storeFailed(what, error) {
       if (!isGone() && isDue(what + reason(error)))

@@ -11,6 +11,8 @@ export interface EndedAttempt<Run = undefined> {
   readonly worker: string
   /** The lines that the handler logged. */
   readonly lines?: readonly string[] | undefined
+  /** How the thread or process of the handler ended, when that did not return or throw. */
+  readonly exit?: string | undefined
   /** The caller's own record of the attempt; passed through and not read. */
   readonly running: Run
 }
@@ -59,12 +61,13 @@ export function settleJob<Run>(
 /** A completed attempt adds no log entry, because its row has its start and end; unless the handler logged lines. */
 function logAfter(log: string | null, settlement: Settlement, ended: EndedAttempt<unknown>): string | null {
   if (!settlement.isLogged && ended.lines === undefined) return log
+  const exit = ended.exit ?? settlement.exit
   const entry: AttemptEntry = {
     startedAt: ended.startedAt,
     endedAt: ended.endedAt,
     worker: ended.worker,
     ...(settlement.error === null ? {} : { error: settlement.error }),
-    ...(settlement.exit === null ? {} : { exit: settlement.exit }),
+    ...(exit === null ? {} : { exit }),
     ...(ended.lines === undefined ? {} : { log: ended.lines }),
   }
   return appendLog(log, entry)

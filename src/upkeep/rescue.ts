@@ -15,6 +15,8 @@ export interface RescuerParts {
   readonly self: () => string | undefined
   readonly leaseMs: () => number
   readonly crashBudget: () => number
+  /** Whether the handlers of this job run in processes of their own. */
+  readonly isIsolated?: ((name: string) => boolean) | undefined
   readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
   /** Called for a job of a dead worker that does not run again: it is parked, or was cancelled or paused while it ran. */
   readonly settled: (job: SettledJob) => void
@@ -140,9 +142,10 @@ export class Rescuer {
   #crashed(job: LeasedJob, worker: string): SettledJob {
     const startedAt = job.startedAt ?? job.claimedAt
     const { quarantined, isBlocking } = job
+    const isIsolated = this.#parts.isIsolated?.(job.name)
     return settleJob(
       job,
-      { kind: 'crashed', hasBegun: job.startedAt !== null, quarantined, isBlocking },
+      { kind: 'crashed', hasBegun: job.startedAt !== null, quarantined, isBlocking, isIsolated },
       { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
       { startedAt, endedAt: startedAt, worker, running: undefined },
     )

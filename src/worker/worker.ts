@@ -132,6 +132,12 @@ export class Worker {
     if (this.#lease !== undefined) void this.#rounds.request()
   }
 
+  /** Returns how to fail the attempt whose code threw an uncaught error; undefined when the code belongs to none. */
+  claimUncaught(error: unknown): (() => void) | undefined {
+    const running = this.#parts.executor.current?.()
+    return running === undefined ? undefined : () => this.#inFlight.fail(running, error)
+  }
+
   /** Stops claiming, releases held jobs, waits for running ones, and releases those too when the deadline passes. */
   async stop(deadlineMs: number): Promise<void> {
     const { world } = this.#parts

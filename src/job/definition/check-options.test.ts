@@ -319,12 +319,10 @@ describe('the options of a job', () => {
   test.each([
     'limit',
     'rate',
-    'executor',
     'encrypt',
     'outage',
     'partition',
     'upcast',
-    'slowAfter',
     'capture',
     'minVersion',
   ])('are refused for %s, which is not yet built', (name) => {

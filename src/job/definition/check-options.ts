@@ -21,12 +21,14 @@ import {
   isName,
   isOneOf,
   isShare,
+  isSlowAfter,
   isTimeout,
   isWhen,
 } from './check-values.js'
 import { ON_PARENT_FAILURE } from '../rules/links.js'
 import { NAME_MAX, textProblem } from './check-text.js'
 import { parseWhen } from '../duration/duration.js'
+import { EXECUTORS, isModule, isolationProblems, MEMORY_MAX_MB, MEMORY_MIN_MB } from './isolation.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** The limits of the options of an enqueue. */
@@ -195,7 +197,6 @@ export const BOUNDS = {
     'give it a queue of its own, bound that with millrace({ queues: { mail: 1 } }), or rest with ctx.queue.pauseUntil("1m")',
   ),
 }
-export const LOOP_ONLY = notYet('start a thread or a process inside the handler, and await it', 'loop')
 export const OWN_CODEC = 'encrypt with a codec of your own: codec({ encode, decode })'
 
 const JOB_FIELDS: Fields = {
@@ -217,15 +218,17 @@ const JOB_FIELDS: Fields = {
     after: (value) => (typeof value === 'function' ? undefined : isAfter(value)),
     onParentFailure: isOneOf(...ON_PARENT_FAILURE),
     title: (value) => (typeof value === 'function' ? undefined : isTitle(value)),
+    executor: isOneOf(...EXECUTORS),
+    module: isModule,
+    memoryMb: isCount(MEMORY_MIN_MB, MEMORY_MAX_MB),
+    slowAfter: isSlowAfter,
   },
   notYet: {
     ...BOUNDS,
-    executor: LOOP_ONLY,
     encrypt: notYet(OWN_CODEC, false),
     outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
     partition: notYet('give each part a queue of its own'),
     upcast: notYet('read older payloads in the handler, or convert them in the schema of input'),
-    slowAfter: notYet('set slowAfter of millrace(), for all jobs'),
     capture: notYet('set capture of millrace(), for all jobs'),
     minVersion: notYet('give the changed job another name'),
   },
@@ -235,7 +238,7 @@ const JOB_FIELDS: Fields = {
 /** A category has the options that its jobs share. The schema, `accepts`, `title` and `after` depend on the payload of each job. */
 export function checkCategoryOptions(options: unknown): Problem[] {
   const { input: _input, accepts: _accepts, title: _title, after: _after, ...fields } = JOB_FIELDS.fields
-  return checkFields(options, '', { ...JOB_FIELDS, fields })
+  return [...checkFields(options, '', { ...JOB_FIELDS, fields }), ...isolationProblems(Object(options))]
 }
 
 export function checkJobOptions(options: unknown): Problem[] {
@@ -246,7 +249,7 @@ export function checkJobOptions(options: unknown): Problem[] {
       path: 'accepts',
       message: 'is not called when there is input, whose schema checks the payload; leave one out',
     })
-  return problems
+  return [...problems, ...isolationProblems(Object(options))]
 }
 
 /** The store decides which handles it accepts; a value that is no object cannot be one. */

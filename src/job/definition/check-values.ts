@@ -30,6 +30,17 @@ export const isTimeout: Check = (value) => {
   return parsed.ok && parsed.ms < 1 ? `must be 1 ms or more, got ${show(value)}` : undefined
 }
 
+export const isPositiveDuration =
+  (min: number): Check =>
+  (value) => {
+    const parsed = parseDuration(value)
+    if (!parsed.ok) return parsed.problem
+    return parsed.ms >= min ? undefined : `must be ${min} ms or more, got ${show(value)}`
+  }
+
+const SLOW_AFTER_MIN_MS = 10
+export const isSlowAfter: Check = isPositiveDuration(SLOW_AFTER_MIN_MS)
+
 /** A duration from now or an instant; an instant in the past is allowed and means at once. */
 export const isWhen: Check = (value) => {
   const parsed = parseWhen(value, 0)

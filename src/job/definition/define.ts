@@ -7,11 +7,12 @@ import type { Context } from '../attempt/context.js'
 import type { Duration } from '../duration/duration.js'
 import type { After } from '../enqueue.js'
 import type { OnParentFailure } from '../rules/links.js'
+import type { Executor } from './isolation.js'
 import type { KeepOptions } from './keep.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { isLazy, loadHandler } from './lazy.js'
 import type { Lazy } from './lazy.js'
-import { resolveHandler } from './inheritance.js'
+import { handlerOf } from './isolation.js'
 import type { AnyUniqueOptions, UniqueOptions } from './unique-options.js'
 import { testContext } from '../attempt/test-context.js'
 import type { StandardSchema } from './schema.js'
@@ -54,6 +55,17 @@ export interface SharedOptions {
   readonly unique?: AnyUniqueOptions | false | undefined
   /** What to do when a parent fails for good or is cancelled. Default 'wait'. */
   readonly onParentFailure?: OnParentFailure | undefined
+  /**
+   * Where the handler runs. Default 'loop': the event loop of the worker's process. 'thread' and 'process' load `module`, and end
+   * it for certain on timeout, cancel and stop; a handler that ends its process costs its own attempt only.
+   */
+  readonly executor?: Executor | undefined
+  /** The module of the handler, its `default` or `run` export, for executor 'thread' or 'process'. */
+  readonly module?: URL | string | undefined
+  /** How much memory the JavaScript heap of that thread or process may use, in MiB. Default: as Node chooses. */
+  readonly memoryMb?: number | undefined
+  /** A running attempt is logged as slow after this, and again each time it has passed. Default: that of the mill. */
+  readonly slowAfter?: Duration | number | undefined
 }
 
 /** `Given` is the payload as it is enqueued and stored; a schema may turn it into another `Payload` for the handler. */
@@ -80,6 +92,16 @@ export interface JobOptions<Payload, Result, Given = Payload> extends SharedOpti
 /** The options of a job whose payload has a schema. */
 export interface SchemaJobOptions<Payload, Result, Given = Payload> extends JobOptions<Payload, Result, Given> {
   readonly input: StandardSchema<Given, Payload>
+}
+
+/** The options of a job whose handler is a module that a thread or a process loads. */
+export interface IsolatedJobOptions<Payload, Result, Given = Payload> extends Omit<
+  JobOptions<Payload, Result, Given>,
+  'run'
+> {
+  readonly executor: 'thread' | 'process'
+  readonly module: URL | string
+  readonly run?: undefined
 }
 
 /** The options of a job that inherits its handler from a category. */
@@ -114,13 +136,15 @@ export function job<Payload = undefined, Result = void>(
 export function job(name: string, options: InheritedJobOptions): Job<unknown, unknown>
 export function job<Payload, Result = void, Given = Payload>(
   name: string,
-  options: SchemaJobOptions<Payload, Result, Given>,
+  options:
+    | SchemaJobOptions<Payload, Result, Given>
+    | (IsolatedJobOptions<Payload, Result, Given> & { readonly input: StandardSchema<Given, Payload> }),
 ): Job<Given, Awaited<Result>>
 // When no overload matches, TypeScript 5 reports only the last of four (of three it reports all). So the last one accepts every
 // form except the inherited handler, and its error message is about the actual mistake.
 export function job<Payload = undefined, Result = void, Given = Payload>(
   name: string,
-  options: JobOptions<Payload, Result, Given> | Handler<Payload, Result>,
+  options: JobOptions<Payload, Result, Given> | IsolatedJobOptions<Payload, Result, Given> | Handler<Payload, Result>,
 ): Job<Given, Awaited<Result>>
 export function job(name: string, given: unknown): AnyJob {
   const options = (typeof given === 'function' ? { run: given } : given) as ResolvedOptions
@@ -164,7 +188,7 @@ export function category(name: string, options: CategoryOptions = {}): Category 
 }
 
 async function runDirectly(target: AnyJob, payload: unknown, ctx: Context | undefined): Promise<unknown> {
-  const run = resolveHandler(target)
+  const run = handlerOf(target)
   if (run === undefined)
     throw new DefinitionError(`job ${JSON.stringify(target.name)} has no handler, and no category of it has one`)
   const checked = await checkPayload(target.options, payload)

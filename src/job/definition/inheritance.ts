@@ -60,6 +60,10 @@ export function checkInheritance(job: AnyJob): void {
     'codec',
     'description',
     'onParentFailure',
+    'executor',
+    'module',
+    'memoryMb',
+    'slowAfter',
   ] as const)
     inherited(job, name)
 }

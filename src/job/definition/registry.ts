@@ -12,7 +12,9 @@ import type { Enqueueable } from '../enqueue.js'
 import type { KeepMs, KeepOptions } from './keep.js'
 import { mergeKeep } from './keep.js'
 import type { OnParentFailure } from '../rules/links.js'
-import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './inheritance.js'
+import { categoriesOf, checkInheritance, inherited, levels } from './inheritance.js'
+import { handlerOf, isolationOf, moduleUrl } from './isolation.js'
+import type { Isolation } from './isolation.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
@@ -41,6 +43,10 @@ export interface Registered {
   readonly labels: readonly string[]
   readonly unique: UniqueOptions | undefined
   readonly onParentFailure: OnParentFailure
+  /** Undefined: the handler runs in the event loop of the worker. */
+  readonly isolation: Isolation | undefined
+  /** Undefined: that of the mill. */
+  readonly slowAfterMs: number | undefined
 }
 
 /** The jobs of this process, by name. A Map, so that `constructor` and `__proto__` are valid names. */
@@ -134,7 +140,7 @@ export class Registry {
 
   #resolve(job: AnyJob): Registered {
     checkInheritance(job)
-    const run = resolveHandler(job)
+    const run = handlerOf(job)
     if (run === undefined)
       throw new DefinitionError(
         `job ${JSON.stringify(job.name)} has no handler, and no category of it has a fallback; give it run`,
@@ -162,6 +168,8 @@ export class Registry {
       labels: inherited(job, 'labels') ?? [],
       unique: mergeUnique(levels(job, 'unique')),
       onParentFailure: inherited(job, 'onParentFailure') ?? 'wait',
+      isolation: isolationOf(job),
+      slowAfterMs: slowAfterMs(inherited(job, 'slowAfter')),
     }
   }
 }
@@ -191,7 +199,8 @@ const SOURCE_SHOWN_MAX = 60
 
 /** A module that is loaded twice (a bundle and its source) defines the same job twice: that is one job. */
 function sameDefinition(a: AnyJob, b: AnyJob): boolean {
-  return a === b || (a.options.run !== undefined && a.options.run === b.options.run)
+  if (a === b || (a.options.run !== undefined && a.options.run === b.options.run)) return true
+  return a.options.module !== undefined && moduleUrl(a.options.module) === moduleUrl(b.options.module)
 }
 
 function describeJob(job: AnyJob): string {
@@ -200,8 +209,13 @@ function describeJob(job: AnyJob): string {
   const source =
     typeof run === 'function'
       ? run.toString().replace(/\s+/g, ' ').slice(0, SOURCE_SHOWN_MAX)
-      : 'lazy or from a category'
+      : (moduleUrl(job.options.module) ?? 'lazy or from a category')
   return described === undefined ? `one that runs \`${source}\`` : `one described as ${JSON.stringify(described)}`
+}
+
+function slowAfterMs(value: Duration | number | undefined): number | undefined {
+  const parsed = value === undefined ? undefined : parseDuration(value)
+  return parsed?.ok === true ? parsed.ms : undefined
 }
 
 export function timeoutMs(value: Duration | number | undefined, otherwise: number): number {

@@ -86,6 +86,8 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
     case 'released':
       // The attempt was not completed, so it does not end the streak of crashes.
       return settle(job, policy, { to: 'ready', streak: job.streak, reason: whyQuarantined(job.streak) })
+    case 'child-crashed':
+      return afterChildCrash(job, outcome.exit, policy)
     case 'crashed':
       return afterCrash(job, outcome, policy)
     case 'expired':
@@ -125,10 +127,18 @@ function afterCrash(
     const reason = `its process died ${crashes} times while it ran in quarantine`
     return settle(job, policy, { to: 'parked', crashes, reason, isLogged: true, exit: 'crashed' })
   }
-  const counted = streakAfterCrash(job.streak, crash.hasBegun)
+  const counted = crash.isIsolated === true ? 0 : streakAfterCrash(job.streak, crash.hasBegun)
   const streak = crash.isBlocking === true ? Math.max(counted, SUSPECT_STREAK) : counted
   const reason = crash.isBlocking === true ? BLOCKED : whyQuarantined(streak)
   return settle(job, policy, { to: 'ready', crashes, streak, reason, isLogged: true, exit: 'crashed' })
+}
+
+/** The crash of a thread or process that runs one job is charged to that job at once. */
+function afterChildCrash(job: JobCounters, exit: string, policy: DecisionPolicy): Settlement {
+  const crashes = job.crashes + 1
+  if (crashes < policy.crashBudget) return settle(job, policy, { to: 'ready', crashes, isLogged: true })
+  const reason = `the thread or process of its handler ended ${crashes} times, last with: ${exit}`
+  return settle(job, policy, { to: 'parked', crashes, reason, isLogged: true })
 }
 
 const BLOCKED = 'its handler blocked the event loop past its timeout and grace: it runs in quarantine'

@@ -34,6 +34,10 @@ export type Outcome =
       readonly quarantined: number
       /** Its handler is known to have blocked the event loop: it is a suspect at once. */
       readonly isBlocking?: boolean | undefined
+      /** Its handler ran in a process of its own, which cannot have ended the worker's. */
+      readonly isIsolated?: boolean | undefined
     }
+  /** The thread or process of its handler ended before the handler did; the worker lives. */
+  | { readonly kind: 'child-crashed'; readonly exit: string }
   /** `expires` passed before it began. */
   | { readonly kind: 'expired' }

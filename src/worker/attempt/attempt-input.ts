@@ -12,6 +12,7 @@ export function attemptInput(running: Running, parts: Pick<InFlightParts, 'world
     attempt: running.attempt,
     random: parts.world.random,
     now: () => Math.round(running.startedAt + (parts.world.clock.monotonic() - running.begunAt)),
+    isIsolated: parts.executor.isolates === true && running.registered.isolation !== undefined,
     call: (handler, payload) => parts.executor.call(handler, payload, running),
     abortReason: () => running.abortReason,
     note: (line) => running.log(line),

@@ -6,6 +6,7 @@ import type { Encoded, Outcome } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import type { RetryOptions, RetryPolicy } from '../../job/rules/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../../job/rules/retry.js'
+import { ChildCrashError } from '../executors/child-crash.js'
 import { checkPayload, isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { isAbort, isSnooze } from '../../job/attempt/control-errors.js'
 import type { Snooze } from '../../job/attempt/control-errors.js'
@@ -25,6 +26,8 @@ export interface Attempt {
   readonly random: () => number
   /** The time by the store's clock, as far as the worker knows it. */
   readonly now: () => number
+  /** The handler is loaded and called in a thread or a process of its own. */
+  readonly isIsolated?: boolean | undefined
   /** Calls the handler; the executor's part. */
   readonly call: (handler: Handler<unknown, unknown>, payload: unknown) => unknown
   /** Why the signal was aborted; undefined if it was not. */
@@ -50,7 +53,8 @@ async function runLater(attempt: Attempt, read: Ready | Promise<Ready>): Promise
   if (!ready.ok) return ready.outcome
   const { run } = attempt.registered
   try {
-    const handler = (isLazy(run) ? await loadHandler(run) : run) as Handler<unknown, unknown>
+    const isLoaded = !isLazy(run) || attempt.isIsolated === true
+    const handler = (isLoaded ? run : await loadHandler(run)) as Handler<unknown, unknown>
     return await callHandler(attempt, handler, ready.payload)
   } catch (thrown) {
     return classify(attempt, thrown)
@@ -118,11 +122,13 @@ export function succeeded(registered: Registered, returned: unknown): Outcome {
 
 const NOTHING_RETURNED: Outcome = { kind: 'succeeded', result: null }
 
-function classify(attempt: Attempt, thrown: unknown): Outcome {
+/** The outcome of an attempt whose handler threw, or whose code threw outside of its handler. */
+export function classify(attempt: Attempt, thrown: unknown): Outcome {
   const reason = attempt.abortReason()
   // The worker stopped or lost the claim: the error comes from that, and is not recorded as a failure.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
   if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt, thrown)) return cancelledOutcome(reason, thrown)
+  if (thrown instanceof ChildCrashError && reason === undefined) return { kind: 'child-crashed', exit: thrown.exit }
   if (isSnooze(thrown)) return snoozed(attempt, thrown)
   if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
   if (isTreatedAsDone(attempt, thrown))

@@ -58,6 +58,10 @@ export class Running implements Context {
   reported: boolean
   progressText: string | null = null
   lines: string[] | undefined
+  /** How its thread or process ended, when that did not return or throw. */
+  exit: string | undefined
+  /** An uncaught error failed it: its handler may never return, so its slot is freed after the grace. */
+  isFailedOutside = false
   /** Its index in the set of running attempts. */
   index = -1
   /** How long the handler took; 0 until it returned. */

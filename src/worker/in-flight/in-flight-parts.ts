@@ -28,6 +28,8 @@ export interface WorkerEvents {
   lost(what: Lost): void
   /** A job that has settled itself threw afterwards: it stays done. */
   threwAfterwards(running: Running, error: ErrorRecord): void
+  /** Code of an attempt that has ended threw where no code catches it. */
+  errorAfterEnd(running: Running, error: unknown): void
   storeFailed(what: string, error: unknown): void
   slow(running: Running, forMs: number): void
   logLine(running: Running, logged: Logged): void

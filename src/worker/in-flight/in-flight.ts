@@ -11,14 +11,16 @@ import type { InFlightParts, InFlightOwner } from './in-flight-parts.js'
 import { Meter } from '../meter.js'
 import { Outbox } from './outbox.js'
 import type { SettledRun } from './outbox.js'
-import { overdue, abortCancelled } from './overdue.js'
+import { ABORT_GRACE_MS, overdue, abortCancelled } from './overdue.js'
 import { AttemptReporter } from './reports.js'
 import { Running } from '../attempt/running.js'
 import type { JobVerbs, AttemptHost } from '../attempt/running.js'
 import { SelfSettler } from '../attempt/settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from '../store-clock.js'
+import { attemptInput } from '../attempt/attempt-input.js'
 import { runInCapturedContext } from '../attempt/attempt-host.js'
+import { classify } from '../attempt/run.js'
 import { Watchdog } from './watchdog.js'
 
 /** Held jobs begin within 50 ms, if handlers take as long as before. When no slot became free for this long, they take longer. */
@@ -130,7 +132,10 @@ export class InFlight implements AttemptHost {
 
   /** Releases the jobs that still run. Their handlers go on, and what they return is not recorded. */
   releaseRunning(): void {
-    for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
+    for (const running of this.slots.running) {
+      this.#parts.executor.end?.(running)
+      this.#settle(running, { kind: 'released' })
+    }
     this.watchdog.stop()
     this.reports.stop()
   }
@@ -155,6 +160,19 @@ export class InFlight implements AttemptHost {
   /** Aborts the handler of a cancelled job, and gives it a grace period to return. */
   cancel(running: Running, reason: string): void {
     abortCancelled(running, reason, this.#parts.world.clock.monotonic())
+    this.watchdog.watch(running)
+  }
+
+  /** Code of an attempt threw where its handler cannot catch it: fails the attempt. */
+  fail(running: Running, error: unknown): void {
+    if (running.settled) return this.#parts.events.errorAfterEnd(running, error)
+    const now = this.#parts.world.clock.monotonic()
+    const outcome = classify(attemptInput(running, this.#parts), error)
+    running.abort(error)
+    running.isFailedOutside = true
+    running.alarmAt = now + ABORT_GRACE_MS
+    running.tookMs = now - running.begunAt
+    this.#settle(running, outcome, now)
     this.watchdog.watch(running)
   }
 
@@ -236,7 +254,7 @@ export class InFlight implements AttemptHost {
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
-    const slowAfterMs = this.#owner.options().slowAfterMs
+    const slowAfterMs = registered.slowAfterMs ?? this.#owner.options().slowAfterMs
     const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
     const running = new Running(begin, this)
     this.slots.begin(running)
@@ -291,6 +309,7 @@ export class InFlight implements AttemptHost {
         endedAt: now,
         worker: this.#owner.workerId(),
         lines: running?.lines,
+        exit: running?.exit,
         running,
       },
     )
@@ -307,15 +326,25 @@ export class InFlight implements AttemptHost {
     this.#owner.written()
   }
 
+  /** The handler of a failed attempt has not returned within the grace, and probably never will. */
+  #freeSlot(running: Running, now: number): void {
+    running.alarmAt = Infinity
+    this.slots.end(running, now)
+    this.#beginHeld()
+    this.#owner.wake()
+  }
+
   #overdue(running: Running, now: number): void {
     if (running.slowAt <= now) {
       this.#parts.events.slow(running, now - running.begunAt)
-      running.slowAt = now + this.#owner.options().slowAfterMs
+      running.slowAt = now + (running.registered.slowAfterMs ?? this.#owner.options().slowAfterMs)
     }
     if (running.alarmAt > now) return
+    if (running.isFailedOutside) return this.#freeSlot(running, now)
     const outcome = overdue(running, now, this.#parts)
     if (outcome === undefined) return
     running.tookMs = now - running.begunAt
+    this.#parts.executor.end?.(running)
     this.#settle(running, outcome)
   }
 }

@@ -1,0 +1,9 @@
+/** The thread or process of an attempt ended before its handler did. */
+export class ChildCrashError extends Error {
+  readonly exit: string
+  constructor(executor: 'thread' | 'process', exit: string) {
+    super(`the ${executor} of the handler ended: ${exit}`)
+    this.name = 'ChildCrashError'
+    this.exit = exit
+  }
+}

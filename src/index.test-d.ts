@@ -751,3 +751,13 @@ export const errors: readonly (new (...args: never[]) => MillraceError)[] = [
   TimeoutError,
   UnknownJobError,
 ]
+
+// A handler in a module: the payload comes from the schema, or is written out.
+export const rendered = job<{ page: number }, string>('render', {
+  executor: 'process',
+  module: new URL('./render.js', import.meta.url),
+  memoryMb: 256,
+})
+expectType<Job<{ page: number }, string>>()(rendered)
+// @ts-expect-error -- a thread cannot be given a closure
+job('closure', { executor: 'thread', module: new URL('./render.js', import.meta.url), run: () => 1 })

@@ -115,11 +115,13 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#registry = registry
     this.#log = log
     const events = { ...engineEvents(log, () => this.#goneError !== undefined), ...parts.watch }
-    const executor = parts.executor ?? isolatingExecutor(loopExecutor(this.#inside), {
-      pool: new ChildPool(world.timers),
-      timers: world.timers,
-      strayError: (running, error) => events.strayError(running, error),
-    })
+    const executor =
+      parts.executor ??
+      isolatingExecutor(loopExecutor(this.#inside), {
+        pool: new ChildPool(world.timers),
+        timers: world.timers,
+        strayError: (running, error) => events.strayError(running, error),
+      })
     this.#hooksAndContext = withHooksAndContext(options, { events, executor })
     this.#events = this.#hooksAndContext.events
     this.#unregistered = new UnregisteredJobs(registry, log)

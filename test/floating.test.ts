@@ -69,9 +69,12 @@ test('an error without an attempt is reported and ends the process as Node does'
   expect(await child.exited).toBe(1)
 })
 
-test('the listener of the application comes first, and decides about an error without an attempt', { timeout: 60_000 }, async () => {
-  const child = processes().run(
-    program(`
+test(
+  'the listener of the application comes first, and decides about an error without an attempt',
+  { timeout: 60_000 },
+  async () => {
+    const child = processes().run(
+      program(`
     const order = []
     const handles = [await enqueue('floating'), await enqueue('microtask')]
     await mill.start()
@@ -79,12 +82,13 @@ test('the listener of the application comes first, and decides about an error wi
     for (const handle of handles) await handle.result({ timeout: '20s' }).catch(() => undefined)
     say('all', { all: await Promise.all(handles.map(shown)), order, lines })
     await mill.close({ deadline: 0 })`),
-  )
-  const { all, order } = await child.receives('all', 30_000)
-  expect(all).toMatchObject([
-    { state: 'failed', error: 'floating' },
-    { job: 'microtask', state: 'done' },
-  ])
-  expect((order as unknown[][]).map(([message]) => message)).toEqual(['floating', 'in a microtask'])
-  expect(await child.exited).toBe(0)
-})
+    )
+    const { all, order } = await child.receives('all', 30_000)
+    expect(all).toMatchObject([
+      { state: 'failed', error: 'floating' },
+      { job: 'microtask', state: 'done' },
+    ])
+    expect((order as unknown[][]).map(([message]) => message)).toEqual(['floating', 'in a microtask'])
+    expect(await child.exited).toBe(0)
+  },
+)

@@ -1,10 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { job, millrace } from '../src/index.js'
+import { category, job, millrace } from '../src/index.js'
 import type { IsolatedJobOptions, Mill, MillOptions } from '../src/index.js'
+import { testing } from '../src/testing/index.js'
+import { useProcesses } from './processes/child.js'
 
+const processes = useProcesses()
 const undo: (() => unknown)[] = []
 afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step()
@@ -70,7 +73,11 @@ describe.each(['thread', 'process'] as const)('executor %s', (executor) => {
     const { mill, echo } = await setUp(executor, { retry: { limit: 3, backoff: { start: '1h' } } }, { poll: '50ms' })
     const failed = await mill.enqueue(echo, { act: 'fail' }, { retry: { limit: 0 } })
     await expect(failed.result(limit)).rejects.toThrow('out of range')
-    expect((await failed.get())?.error).toMatchObject({ name: 'RangeError', props: { status: 418 }, cause: { message: 'below' } })
+    expect((await failed.get())?.error).toMatchObject({
+      name: 'RangeError',
+      props: { status: 418 },
+      cause: { message: 'below' },
+    })
     const aborted = await mill.enqueue(echo, { act: 'abort' })
     await expect(aborted.result(limit)).rejects.toThrow('no more')
     expect((await aborted.get())?.attempt).toBe(1)
@@ -116,7 +123,9 @@ describe.each(['thread', 'process'] as const)('executor %s', (executor) => {
     await expect(floating.result(limit)).rejects.toThrow('floating')
     await (await mill.enqueue(echo, { act: 'later' })).result(limit)
     expect(await (await mill.enqueue(echo, { act: 'slow' })).result(limit)).toBe('slow')
-    expect(lines.filter((line) => line.includes('left an error behind'))).toEqual([expect.stringMatching('left behind$')])
+    expect(lines.filter((line) => line.includes('left an error behind'))).toEqual([
+      expect.stringMatching('left behind$'),
+    ])
     expect(await (await mill.enqueue(echo, { act: 'echo' })).result(limit)).toMatchObject({ runs: 1 })
   })
 
@@ -127,5 +136,117 @@ describe.each(['thread', 'process'] as const)('executor %s', (executor) => {
     const odd = await mill.enqueue(echo, { act: 'uncloneable' })
     expect(await odd.result(limit)).toBeUndefined()
     expect((await odd.get())?.attempts[0]?.log).toEqual([expect.stringContaining('the result is not kept')])
+  })
+})
+
+test('a category gives its jobs the executor, the module and the limit', async () => {
+  const heavy = category('heavy', { executor: 'process', module, memoryMb: 32, retry: { limit: 0 } })
+  const render = job<Payload, unknown>('render', { is: [heavy] } as never)
+  const mill = await millrace({ store: ':memory:', jobs: [render], logger: false, crashBudget: 1 })
+  undo.push(() => mill.close({ deadline: 0 }))
+  await mill.start()
+  const handle = await mill.enqueue(render, { act: 'echo' })
+  expect(((await handle.result(limit)) as { pid: number }).pid).not.toBe(process.pid)
+  const full = await mill.enqueue(render, { act: 'memory' })
+  await expect.poll(async () => (await full.get())?.state, { timeout: 30_000 }).toBe('parked')
+})
+
+test('a process that is killed by a signal is charged with it', async () => {
+  const { mill, echo } = await setUp('process', {}, { crashBudget: 1 })
+  const handle = await mill.enqueue(echo, { act: 'segfault' })
+  await expect.poll(async () => (await handle.get())?.state, { timeout: 30_000 }).toBe('parked')
+  expect((await handle.get())?.attempts.map((each) => each.exit)).toEqual(['process ended: signal SIGSEGV'])
+})
+
+test('a job of a module can be run directly, and under the test kit', async () => {
+  const echo = isolated('process', {})
+  expect(await echo.run({ act: 'echo', n: 1 })).toMatchObject({ payload: { n: 1 }, pid: process.pid })
+  const kit = await testing({ jobs: [echo] })
+  undo.push(() => kit.close())
+  const handle = await kit.mill.enqueue(echo, { act: 'echo', n: 2 })
+  await kit.drain()
+  expect((await handle.get())?.result).toMatchObject({ payload: { n: 2 } })
+})
+
+test('a module that cannot be loaded, or has no handler, fails the attempt with its reason', async () => {
+  const missing = job('missing', {
+    executor: 'thread',
+    module: new URL('./nowhere.mjs', import.meta.url),
+    retry: { limit: 0 },
+  })
+  const empty = job('empty', {
+    executor: 'process',
+    module: new URL('./isolation/empty.mjs', import.meta.url),
+    retry: { limit: 0 },
+  })
+  const mill = await millrace({ store: ':memory:', jobs: [missing, empty], logger: false })
+  undo.push(() => mill.close({ deadline: 0 }))
+  await mill.start()
+  await expect((await mill.enqueue(missing)).result(limit)).rejects.toThrow('nowhere.mjs')
+  await expect((await mill.enqueue(empty)).result(limit)).rejects.toThrow(
+    'must export its handler as default or as run; it exports other',
+  )
+})
+
+test('a process whose worker is killed ends too, also when its handler blocks it', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-orphan-'))
+  undo.push(() => rmSync(folder, { recursive: true, force: true }))
+  const pidFile = join(folder, 'pid')
+  const worker = processes().run(`
+    const spin = job('spin', { executor: 'process', module: ${JSON.stringify(module.href)} })
+    const mill = await millrace({ store: file, jobs: [spin], logger: false })
+    await mill.enqueue(spin, { act: 'orphan', file: ${JSON.stringify(pidFile)} })
+    await mill.start()`)
+  await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', { timeout: 30_000 }).toBe(true)
+  const pid = Number(readFileSync(pidFile, 'utf8'))
+  expect(isAlive(pid)).toBe(true)
+  await worker.kill()
+  await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false)
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('refused definitions', () => {
+  const run = (): number => 1
+  test.each([
+    [
+      'a closure',
+      { executor: 'process', run },
+      /run cannot be sent to a process: move the handler to a file of its own/,
+    ],
+    [
+      'a relative path',
+      { executor: 'thread', module: './render.js' },
+      /module must be the file: URL or the absolute path/,
+    ],
+    ['an http URL', { executor: 'thread', module: new URL('https://example.com/a.js') }, /must be the file: URL/],
+    ['a module beside run', { run, module }, /module cannot be given with run/],
+    ['an unknown executor', { executor: 'fork', module }, /must be "loop" or "thread" or "process", got "fork"/],
+    ['too little memory', { executor: 'thread', module, memoryMb: 1 }, /memoryMb must be a whole number from 16/],
+  ])('%s', (_, options, message) => {
+    expect(() => job('render', options as never)).toThrow(message)
+  })
+
+  test.each([
+    [
+      'an executor without a module',
+      { executor: 'thread' },
+      /executor "thread" needs the module of the handler: module: new URL/,
+    ],
+    ['a module without an executor', { module }, /module is loaded by executor "thread" or "process"/],
+    ['memory without an executor', { run, memoryMb: 64 }, /memoryMb limits a thread or a process/],
+    [
+      'a closure under the executor of a category',
+      { run, is: [category('c', { executor: 'thread' })] },
+      /its run cannot be sent to a thread/,
+    ],
+  ])('%s, when it is registered', async (_, options, message) => {
+    await expect(millrace({ store: ':memory:', jobs: [job('render', options as never)] })).rejects.toThrow(message)
   })
 })

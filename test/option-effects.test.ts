@@ -94,6 +94,12 @@ const TYPES: readonly (readonly [level: Level | 'recurring', file: string, type:
 /** Options without a row, and the test that sees their effect, or why there is none. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'mill store': 'test/store-gone.test.ts',
+  'category executor': 'test/isolation.test.ts',
+  'job executor': 'test/isolation.test.ts',
+  'category module': 'test/isolation.test.ts',
+  'job module': 'test/isolation.test.ts',
+  'category memoryMb': 'test/isolation.test.ts',
+  'job memoryMb': 'test/isolation.test.ts',
   'enqueue tx': 'test/transactions.test.ts',
   'category is': 'src/job/definition/inheritance.test.ts',
   'job is': 'src/job/definition/inheritance.test.ts',

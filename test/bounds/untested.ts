@@ -38,6 +38,8 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/client/read/result-waiters.ts#POLL_FIRST_MS',
       'src/client/read/result-waiters.ts#POLL_MAX_MS',
       'src/mill/options.ts#STOP_DEADLINE_MS',
+      'src/worker/executors/child.ts#STDERR_KEPT',
+      'src/worker/executors/pool.ts#IDLE_MS',
       'src/mill/started-parts.ts#UPKEEP_STOP_MS',
       'src/mill/stop-on-signals.ts#SIGNAL_DEADLINE_MS',
       'src/schedule/scheduler.ts#NOT_FIRED_MS',

@@ -25,6 +25,9 @@ async function runTogether(bench: Bench, size: number, queueOf: (n: number) => s
   expect(state.begun).toBe(size)
 }
 
+const isolatedJob = (memoryMb: number): unknown =>
+  job('isolated', { executor: 'process', module: import.meta.url, memoryMb })
+
 /** So many jobs that wait as suspects, and how many of them each claim takes until none is left. */
 async function quarantines(bench: Bench, size: number): Promise<readonly number[]> {
   const store = await openStore(bench)
@@ -308,6 +311,26 @@ export const workerLimits: readonly Bound[] = [
     },
   },
   {
+    of: 'src/job/definition/isolation.ts#MEMORY_MAX_MB',
+    at: 1_048_576,
+    on: 'none',
+    holds: (size) =>
+      refusedAbove(size, 1_048_576, () => isolatedJob(size), {
+        code: 'E_INVALID_OPTIONS',
+        text: /must be a whole number from 16 to 1048576, got 1048577/,
+      }),
+  },
+  {
+    of: 'src/job/definition/isolation.ts#MEMORY_MIN_MB',
+    at: 16,
+    on: 'none',
+    holds: (size) =>
+      refusedAbove(-size, -16, () => isolatedJob(size), {
+        code: 'E_INVALID_OPTIONS',
+        text: /must be a whole number from 16 to 1048576, got 15/,
+      }),
+  },
+  {
     of: 'src/mill/options.ts#CRASH_BUDGET_MAX',
     at: 1_000,
     on: 'none',
@@ -321,7 +344,7 @@ export const workerLimits: readonly Bound[] = [
     ...{
       poll: { of: 'src/mill/options.ts#POLL_MIN_MS', at: 10 },
       lease: { of: 'src/mill/options.ts#LEASE_MIN_MS', at: 500 },
-      slowAfter: { of: 'src/mill/options.ts#SLOW_AFTER_MIN_MS', at: 10 },
+      slowAfter: { of: 'src/job/definition/check-values.ts#SLOW_AFTER_MIN_MS', at: 10 },
     }[option],
     on: 'none',
     holds: (size, bench) => {

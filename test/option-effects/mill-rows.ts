@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { job, millrace } from '../../src/index.js'
+import { category, job, millrace } from '../../src/index.js'
 import type { Mill, MillOptions } from '../../src/index.js'
 import { passingStore } from '../support/fresh-store.js'
 import { deadWorkersJob } from './dead-worker.js'
@@ -41,7 +41,8 @@ const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 /** Lines that are logged while a job runs for 300 ms. */
 async function slowLines(placed: Placed): Promise<string> {
   const lines: string[] = []
-  const slow = job('slow', () => new Promise<void>((end) => setTimeout(end, 300)))
+  const run = (): Promise<void> => new Promise((end) => setTimeout(end, 300))
+  const slow = job('slow', { run, is: [category('above', { ...placed.category })], ...placed.job })
   const logger = { ...silent, error: (_: object, line: string) => void lines.push(line) }
   return withMill(placed, { jobs: [slow], logger }, async (mill) => {
     await (await mill.enqueue(slow)).result({ timeout: '20s' })
@@ -74,7 +75,7 @@ export const millRows: readonly OptionRow[] = [
   },
   {
     option: 'slowAfter',
-    levels: ['configure', 'mill'],
+    levels: ['job', 'category', 'configure', 'mill'],
     otherwise: 'not reported',
     values: [
       { given: '20ms', seen: 'reported' },

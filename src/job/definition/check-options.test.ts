@@ -316,18 +316,12 @@ describe('the options of a job', () => {
     expect(only(define({ [name]: value }))).toMatch(message)
   })
 
-  test.each([
-    'limit',
-    'rate',
-    'encrypt',
-    'outage',
-    'partition',
-    'upcast',
-    'capture',
-    'minVersion',
-  ])('are refused for %s, which is not yet built', (name) => {
-    expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)
-  })
+  test.each(['limit', 'rate', 'encrypt', 'outage', 'partition', 'upcast', 'capture', 'minVersion'])(
+    'are refused for %s, which is not yet built',
+    (name) => {
+      expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)
+    },
+  )
 
   test('are refused for accepts beside input, which would not be called', () => {
     const both = define({ run: () => 1, input: schema, accepts: () => true })

@@ -71,6 +71,10 @@ export interface SharedOptions {
 /** `Given` is the payload as it is enqueued and stored; a schema may turn it into another `Payload` for the handler. */
 export interface JobOptions<Payload, Result, Given = Payload> extends SharedOptions {
   readonly run: Handler<Payload, Result> | Lazy<Payload, Result>
+  /** A function runs in the event loop: a thread or a process loads the handler from `module` instead of `run`. */
+  readonly executor?: 'loop' | undefined
+  readonly module?: undefined
+  readonly memoryMb?: undefined
   /** Any Standard Schema (zod, valibot, arktype …): it checks the payload at enqueue, and parses it at each attempt. */
   readonly input?: StandardSchema<Given, Payload> | undefined
   /** A check without a schema, instead of `input`: false refuses the payload. */
@@ -97,10 +101,11 @@ export interface SchemaJobOptions<Payload, Result, Given = Payload> extends JobO
 /** The options of a job whose handler is a module that a thread or a process loads. */
 export interface IsolatedJobOptions<Payload, Result, Given = Payload> extends Omit<
   JobOptions<Payload, Result, Given>,
-  'run'
+  'run' | 'executor' | 'module' | 'memoryMb'
 > {
   readonly executor: 'thread' | 'process'
   readonly module: URL | string
+  readonly memoryMb?: number | undefined
   readonly run?: undefined
 }
 

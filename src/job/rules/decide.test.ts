@@ -155,6 +155,23 @@ describe('an outcome becomes a settlement', () => {
     expect(decide({ ...fresh, crashes: 99, streak: 9 }, crash(), policy).to).toBe('ready')
   })
 
+  test('a crash of the worker beside a process of its own does not count as one in a row', () => {
+    expect(decide({ ...fresh, streak: 1 }, crash({ isIsolated: true }), policy)).toMatchObject({
+      to: 'ready',
+      streak: 0,
+    })
+  })
+
+  test.each([
+    [0, 'ready'],
+    [1, 'ready'],
+    [2, 'parked'],
+  ] as const)('the end of its thread or process after %d others leaves it %s under a budget of 3', (crashes, to) => {
+    const settlement = decide({ ...fresh, crashes, streak: 1 }, { kind: 'child-crashed', exit: 'exit code 3' }, policy)
+    expect(settlement).toMatchObject({ to, crashes: crashes + 1, attempt: 0, streak: 0, isLogged: true })
+    if (to === 'parked') expect(settlement.reason).toContain('ended 3 times, last with: exit code 3')
+  })
+
   test.each([
     [0, 'ready'],
     [1, 'ready'],
@@ -228,6 +245,7 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.record({ kind: fc.constant('unreadable' as const), error: fc.constant(error) }),
   fc.record({ kind: fc.constant('released' as const) }),
   fc.record({ kind: fc.constant('crashed' as const), hasBegun: fc.boolean(), quarantined: fc.nat(20) }),
+  fc.record({ kind: fc.constant('child-crashed' as const), exit: fc.string() }),
   fc.record({ kind: fc.constant('expired' as const) }),
 )
 const anyPolicy: fc.Arbitrary<DecisionPolicy> = fc.record({
@@ -263,10 +281,11 @@ describe('for every outcome', () => {
     })
   })
 
-  test('a crash is charged exactly to a job that had begun in a quarantine of one', () => {
+  test('a crash is charged exactly to a job that had begun in a quarantine of one, and that of a child to its job', () => {
     always((counters, outcome, p) => {
       const charged = decide(counters, outcome, p).crashes > counters.crashes
-      expect(charged).toBe(outcome.kind === 'crashed' && outcome.hasBegun && outcome.quarantined === 1)
+      const isAlone = outcome.kind === 'crashed' && outcome.hasBegun && outcome.quarantined === 1
+      expect(charged).toBe(isAlone || outcome.kind === 'child-crashed')
     })
   })
 

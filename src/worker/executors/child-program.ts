@@ -69,7 +69,7 @@ const run = async ({ payload, context }) => {
     post({ threw: describe(error) })
   }
 }
-listen((message) => {
+const receive = (message) => {
   if (message.run !== undefined) return void run(message.run)
   if (message.abort !== undefined) {
     const { name, message: text } = message.abort
@@ -80,7 +80,7 @@ listen((message) => {
   if (message.error === undefined) return waiting?.resolve(message.value)
   const { name, message: text, code } = message.error
   waiting?.reject(Object.assign(new Error(text), { name }, code === undefined ? {} : { code }))
-})
+}
 process.on('uncaughtException', (error) => {
   const attempt = inside.getStore()
   // An error that an earlier attempt left behind is not charged to the present one; the worker ends this child after it.
@@ -88,10 +88,14 @@ process.on('uncaughtException', (error) => {
   current = undefined
   post({ uncaught: describe(error) })
 })
-if (isMainThread) {
+if (!isMainThread) listen(receive)
+else {
   process.on('disconnect', () => process.exit())
-  // A handler that blocks this process would outlive a worker that was killed: a thread ends the process then.
-  new Worker("const parent = process.ppid; setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, 1000)", { eval: true, execArgv: [] }).unref()
+  // A handler that blocks this process would outlive a worker that was killed: a thread ends the process then. It cannot start
+  // while the handler blocks, so attempts wait for it.
+  const guard = new Worker("const parent = process.ppid; setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, 1000); require('node:worker_threads').parentPort.postMessage('watching')", { eval: true, execArgv: [] })
+  guard.once('message', () => listen(receive))
+  guard.unref()
 }
 post({ ready: true })
 `

@@ -87,12 +87,14 @@ type Spawned = ReturnType<typeof spawn>
 
 function setRef(spawned: Spawned, isRef: boolean): void {
   const streams = [spawned, spawned.channel, spawned.stderr] as { ref?: () => void; unref?: () => void }[]
-  for (const each of streams) if (isRef) each?.ref?.()
-  else each?.unref?.()
+  for (const each of streams)
+    if (isRef) each?.ref?.()
+    else each?.unref?.()
 }
 
 const WITH_VALUE = /^(-e|-p|-pe|--eval|--print|--input-type)$/
-const NOT_INHERITED = /^(--inspect|--debug|--watch|--test|--prof|--cpu-prof|--heap-prof|--max-old-space-size|--input-type|--eval|--print)/
+const NOT_INHERITED =
+  /^(--inspect|--debug|--watch|--test|--prof|--cpu-prof|--heap-prof|--max-old-space-size|--input-type|--eval|--print)/
 
 /** The flags of this process with which a child must run too, such as a loader for TypeScript. */
 export function inheritedFlags(flags: readonly string[]): string[] {

@@ -50,7 +50,10 @@ export class ChildPool {
     child.onMessage = () => undefined
     child.onEnd = () => this.remove(child)
     child.setIdle(true)
-    this.#idle.set(child, this.#timers.after(IDLE_MS, () => this.discard(child), { idle: true }))
+    this.#idle.set(
+      child,
+      this.#timers.after(IDLE_MS, () => this.discard(child), { idle: true }),
+    )
   }
 
   /** Ends a child that must not run another attempt. */
@@ -67,7 +70,7 @@ export class ChildPool {
   }
 
   close(): void {
-    for (const child of [...this.#all]) this.discard(child)
+    for (const child of this.#all) this.discard(child)
   }
 }
 

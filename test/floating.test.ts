@@ -45,9 +45,12 @@ test('the floating error of an attempt fails that attempt, and the process lives
 test('what an ended attempt leaves behind is logged, and charged to no job', { timeout: 60_000 }, async () => {
   const child = processes().run(
     program(`
-    const handles = [await enqueue('leaves'), await enqueue('innocent')]
     await mill.start()
-    for (const handle of handles) await handle.result({ timeout: '20s' })
+    const handles = []
+    for (const name of ['leaves', 'innocent']) {
+      handles.push(await enqueue(name))
+      await handles.at(-1).result({ timeout: '20s' })
+    }
     say('all', { all: await Promise.all(handles.map(shown)), lines })
     await mill.close()`),
   )

@@ -26,6 +26,8 @@ export interface ModelDatabase {
   storeFor(mill: number, world: World, now: () => number): Store
   /** A transaction of a caller: the calls, one after the other, then commit or rollback. */
   transact(calls: readonly CallInTransaction[], commits: boolean): Promise<Answer[]>
+  /** The stores get the notification that a commit made jobs ready. */
+  notifyReady(): void
   empty(): Promise<void>
   close(): Promise<void>
 }
@@ -60,6 +62,7 @@ async function onSqlite(): Promise<ModelDatabase> {
       database.exec(commits ? callerQueries.commit : callerQueries.rollback)
       return Promise.all(answers)
     },
+    notifyReady: () => undefined,
     empty: () => {
       database.exec(emptied.map((name) => `delete from ${name}`).join(';'))
       return Promise.resolve()
@@ -80,12 +83,18 @@ async function onPostgres({ url, schema }: FreshSchema, mills: number): Promise<
   const client = new Client(url)
   await client.connect()
   const nothing = (): void => undefined
+  const listeners = new Map<number, (payload: string) => void>()
   const emptyAll = await deletesOf(client, schema)
   return {
     isSync: false,
     storeFor: (mill, world, now) =>
       new PostgresStore(
-        { ...(opened[mill] as Opened), listen: nothing, notify: nothing, onReconnect: nothing },
+        {
+          ...(opened[mill] as Opened),
+          listen: (onPayload) => void listeners.set(mill, onPayload),
+          notify: nothing,
+          onReconnect: nothing,
+        },
         world,
         { now },
       ),
@@ -95,6 +104,9 @@ async function onPostgres({ url, schema }: FreshSchema, mills: number): Promise<
       for (const call of calls) answers.push(await answerOf(() => call(client)))
       await client.query(commits ? 'commit' : 'rollback')
       return answers
+    },
+    notifyReady: () => {
+      for (const onPayload of listeners.values()) onPayload('another ready')
     },
     empty: async () => void (await client.query(emptyAll)),
     close: async () => {

@@ -56,6 +56,8 @@ export class Fleet {
   readonly #failures: unknown[] = []
   /** A commit since the last look said that something is due at once. */
   #isDue = false
+  /** The stores get a hint that the mills have got, or get, from the fleet. */
+  #isNotifying = false
   /** Claims whose answers are to be lost. */
   #lostAnswers = 0
 
@@ -194,7 +196,11 @@ export class Fleet {
     return this.#database.isSync
   }
 
-  transact: ModelDatabase['transact'] = (calls, commits) => this.#database.transact(calls, commits)
+  transact: ModelDatabase['transact'] = async (calls, commits) => {
+    const answers = await this.#database.transact(calls, commits)
+    this.#notifyStores()
+    return answers
+  }
 
   /** None of its code runs again; other processes see no heartbeat, or have the proof that its process is gone. */
   async kill(index: number, isProven: boolean): Promise<void> {
@@ -264,9 +270,18 @@ export class Fleet {
 
   /** Every process that is up gets it; when something is due, only its own process knows. */
   #hinted(from: FleetProcess, hint: Hint): void {
+    if (this.#isNotifying) return
+    if (hint.ready) this.#notifyStores()
     if (hint.dueInMs !== null && hint.dueInMs <= 0) this.#isDue = true
     const elsewhere = { ...hint, dueInMs: hint.dueInMs === null ? null : 0 }
     for (const { process, callback } of this.#listeners) if (process.isUp) callback(process === from ? hint : elsewhere)
+  }
+
+  /** A store on PostgreSQL claims from where it was until it learns of a ready job: another process may have written one before that. */
+  #notifyStores(): void {
+    this.#isNotifying = true
+    this.#database.notifyReady()
+    this.#isNotifying = false
   }
 
   #of(index: number): FleetMill {

@@ -52,7 +52,7 @@ function recompute(values: readonly number[], shapes: readonly Shape[]): number[
 
 type Cell = Signal<number> | Computed<number> | Spin<number>
 
-const isSpin = (cell: Cell): cell is Spin<number> => 'dispose' in cell
+const isSpin = (cell: Cell): cell is Spin<number> => 'cancel' in cell
 
 function* valueOf(cell: Cell) {
   return isSpin(cell) ? yield* waitFor(cell) : yield* read(cell)

@@ -3,6 +3,7 @@ import { ComputedNode } from '../graph/computed.js'
 import { GraphNode } from '../graph/graph.js'
 import { SpinNode } from '../spins/spin.js'
 import type { Place } from './overlay.js'
+import { isOf } from './overlay.js'
 
 /**
  * The home nodes of the computeds and spins that a change of a place may reach, as `context` sees them, in the order in
@@ -22,6 +23,7 @@ export function* directDependents(home: Place, context: ReactiveContext): Genera
     for (const node of readersOf(level.existing(home), home, level)) {
       if (node instanceof SpinNode || node instanceof ComputedNode) yield level.homeOf(node)
     }
+    if (isOf(home, level)) return // It does not exist further up.
   }
 }
 

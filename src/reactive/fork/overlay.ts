@@ -20,6 +20,7 @@ import { SignalNode } from '../graph/signal.js'
 import { DeferredNode } from '../mailboxes/deferred.js'
 import { MailboxNode } from '../mailboxes/mailbox.js'
 import type { Result } from '../result.js'
+import { disposeSpin } from '../spins/cancel.js'
 import type { Wake } from '../spins/request.js'
 import { SpinNode } from '../spins/spin.js'
 import { dependentsOf } from './dependents.js'
@@ -77,6 +78,18 @@ export class Overlay {
   /** The node that the handle of this place holds. */
   homeOf<P extends Place>(node: P): P {
     return (this.#homes.get(node) as P | undefined) ?? node
+  }
+
+  /** Whether the place is a child that does not exist in the fork: in the state that its owner has there, it was not created. */
+  isReplaced(home: Place): boolean {
+    if (isOf(home, this.#context)) return false
+    if (this.#parent.overlay?.isReplaced(home) === true) return true
+    const origin = this.#parent.existing(home)
+    if (!(origin instanceof SpinNode) || origin.owner === undefined) return false
+    const owner = this.#copies.get(this.#parent.homeOf(origin.owner))
+    if (!(owner instanceof SpinNode)) return false
+    const child = owner.children?.get(origin.addr)
+    return child === undefined || child !== this.#copies.get(home)
   }
 
   /** Changes a place in the fork. From the first change on it does not follow the parent. */
@@ -152,7 +165,9 @@ export class Overlay {
     if ((copy.flags & (FOLLOWING | DISPOSED)) !== FOLLOWING) return
     const origin = this.#parent.nodeFor(this.homeOf(copy))
     const isOpen = origin.run !== undefined || (origin.flags & REPLAY) !== 0
-    if (!isOpen && !origin.isSettled && (origin.flags & DISPOSED) === 0) return
+    if ((origin.flags & DISPOSED) !== 0 || (!isOpen && !origin.isSettled)) return
+    // The closure of a child has what its owner read: another closure is a result of another state.
+    if (copy.owner !== undefined && copy.body !== origin.body) return
     this.#validate(this.#copyNeeded([...neededBy(origin)].map((needed) => this.#parent.homeOf(needed))))
     for (let link = origin.deps; link !== undefined; link = link.nextDep) {
       if (!isSeen(link.stamp, this.nodeOf(link.dep))) return
@@ -182,6 +197,7 @@ export class Overlay {
     }
     const parked: SpinNode[] = []
     for (const dependent of dependentsOf(home, this.#parent)) {
+      if (this.isReplaced(dependent)) continue
       const copy = this.nodeFor(dependent)
       if (!(copy instanceof SpinNode) || (copy.flags & REPLAY) === 0) continue
       copy.flags &= ~FOLLOWING
@@ -255,7 +271,11 @@ export class Overlay {
     copy.isSpent = origin.isSpent
     copy.cancelBeforeStart = origin.cancelBeforeStart
     copy.cells = origin.cells && new Map(origin.cells)
+    const dropped = copy.children
     copy.children = origin.children && this.#childrenOf(origin.children)
+    for (const child of dropped?.values() ?? []) {
+      if (copy.children?.get(child.addr) !== child) disposeSpin(child) // The parent's owner has not created it again.
+    }
     const isMarked = origin.result !== undefined || (flags & MARKED) !== 0
     copy.flags = SPIN | (copy.flags & QUEUED) | (flags & (STALE | DISPOSED)) | FOLLOWING | (isMarked ? MARKED : 0)
     if (origin.run !== undefined || (flags & REPLAY) !== 0) copy.flags |= REPLAY | MARKED
@@ -267,7 +287,12 @@ export class Overlay {
   }
 
   #copyDeps(origin: ReaderNode, copy: ReaderNode): ReturnType<typeof copyDeps> {
-    return copyDeps(origin, copy, (dep) => this.nodeOf(dep))
+    return copyDeps(origin, copy, (dep) => {
+      const node = this.nodeOf(dep)
+      // A computed that gets its first observer counts as fresh from then on, so it has to be fresh.
+      if (node instanceof ComputedNode && copy instanceof SpinNode) refresh(node)
+      return node
+    })
   }
 
   /** The fork's node of a node of the parent that was copied before. */
@@ -308,7 +333,8 @@ export class Overlay {
   }
 }
 
-function isOf(node: Place, context: ReactiveContext): boolean {
+/** Whether a node belongs to a context itself. */
+export function isOf(node: Place, context: ReactiveContext): boolean {
   return 'graph' in node ? node.graph === context.graph : node.context === context
 }
 

@@ -55,6 +55,7 @@ function findPlaces(context: ReactiveContext): Map<string, Place> {
   for (const event of context.queued()) if ('node' in event) homes.add(context.homeOf(event.node as Place))
   const places = new Map<string, Place>()
   for (const home of homes) {
+    if (context.overlay?.isReplaced(home) === true) continue
     const node = context.nodeFor(home)
     const addr = addressOf(node)
     if (addr !== undefined && !places.has(addr)) places.set(addr, node)

@@ -273,7 +273,7 @@ function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined):
   const { context, run, callers } = node
   node.flags = (node.flags & ~(MARKED | STALE | REPLAY | FOLLOWING)) | DISPOSED
   node.graph.nodeCount--
-  node.owner?.children?.delete(node.addr)
+  if (node.owner?.children?.get(node.addr) === node) node.owner.children.delete(node.addr)
   const error = new DisposedError(node.addr)
   node.run = undefined
   node.result = undefined

@@ -14,7 +14,7 @@ import {
   describe,
 } from '../errors.js'
 import type { Write } from '../graph/graph.js'
-import { DISPOSED, MARKED, ObserverNode, REPLAY, SPIN, STALE, markObservers } from '../graph/graph.js'
+import { DISPOSED, FOLLOWING, MARKED, ObserverNode, REPLAY, SPIN, STALE, markObservers } from '../graph/graph.js'
 import type { Stores } from '../host.js'
 import { ReplayLog } from '../replay/log.js'
 import type { Op, Request } from './request.js'
@@ -216,6 +216,7 @@ export class SpinNode extends ObserverNode implements EffectOwner {
     this.body = body
     this.isBodyChecked = false
     this.captures = options.deps
+    this.flags &= ~FOLLOWING // In a fork, the parent's result is one of another closure.
     if (this.run === undefined && this.result === undefined) return
     this.flags |= STALE
     // The owner's current run replaced the body. Unless that run has used the old result, the owner is not out of date.

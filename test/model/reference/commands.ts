@@ -77,8 +77,11 @@ export function edit(model: Model, job: ModelJob, change: Edit): boolean {
   if (change.priority !== undefined) job.priority = change.priority
   if (change.queue !== undefined) job.queue = change.queue
   if (change.inMs !== undefined || job.state === 'parked') job.dueAt = model.now + (change.inMs ?? 0)
-  if (job.state === 'parked') job.state = resumedState(model, job)
-  else if (job.state === 'ready' || isTimed(job.state)) {
+  if (job.state === 'parked') {
+    const resumed = resumedState(model, job)
+    // It waits for the time of the edit, and not for a retry.
+    job.state = resumed === 'retrying' ? 'scheduled' : resumed
+  } else if (job.state === 'ready' || isTimed(job.state)) {
     const later = job.state === 'retrying' ? 'retrying' : 'scheduled'
     job.state = job.dueAt <= model.now ? 'ready' : later
   }

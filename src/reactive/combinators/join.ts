@@ -8,7 +8,7 @@ import type { Spin, SpinNode } from '../spins/spin.js'
 import { SpinCell, spin } from '../spins/spin.js'
 import { abandonSpins, disposeSpin } from '../spins/cancel.js'
 import { requireIn } from '../graph/cell.js'
-import { DISPOSED, HOOKED } from '../graph/graph.js'
+import { DISPOSED, HOOKED, RESTS } from '../graph/graph.js'
 import { MailboxCell } from '../mailboxes/mailbox.js'
 import type { Waitable } from '../spins/wait.js'
 import { waitFor } from '../spins/wait.js'
@@ -142,7 +142,7 @@ export function nodesOf(spins: readonly Spin<unknown>[]): SpinNode[] {
 
 /** Makes a spin rest while nothing observes it: it has no timers, observes nothing, and runs again when it is waited for. */
 export function resting<T>(spun: Spin<T>): Spin<T> {
-  for (const node of nodesOf([spun])) node.flags |= HOOKED
+  for (const node of nodesOf([spun])) node.flags |= HOOKED | RESTS
   return spun
 }
 

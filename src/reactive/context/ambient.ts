@@ -35,6 +35,11 @@ export function enter<R>(context: ReactiveContext, f: () => R): R {
   }
 }
 
+/** Runs `f` so that what it starts gets no context. */
+export function outsideContext<R>(f: () => R): R {
+  return store === undefined ? f() : store.exit(f)
+}
+
 /** True when what the current code starts gets `context` already, or nothing can carry it. */
 function isStored(context: ReactiveContext): boolean {
   return store === undefined || store.getStore() === context

@@ -1,5 +1,7 @@
-import { Scope } from '../replay/address.js'
+import { Scope, countedName } from '../replay/address.js'
 import type { AddressKind } from '../replay/address.js'
+import type { Estate } from './abandoned.js'
+import { watchContext } from './abandoned.js'
 import { captureStores, enter } from './ambient.js'
 import type { Batch } from '../graph/batch.js'
 import { PendingCalls } from './pending-calls.js'
@@ -51,7 +53,7 @@ import type { Run } from '../spins/run.js'
 import type { SignalNode } from '../graph/signal.js'
 import { refuseInComputed } from '../graph/signal.js'
 import type { Body, Caller, Spin, SpinNode } from '../spins/spin.js'
-import { nodeOf } from '../spins/spin.js'
+import { SpinCell, nodeOf } from '../spins/spin.js'
 import type { StopOptions, StopReport } from './stop.js'
 import { Offloads, deadlineOf } from './stop.js'
 import type { TraceListener } from './trace.js'
@@ -116,6 +118,8 @@ export class ReactiveContext implements Context {
   #isUnbounded: boolean
   readonly #isSynchronous: boolean
   #armings = 0
+  #handles: FinalizationRegistry<SpinNode> | undefined
+  #estate: Estate | undefined
   #isRunInBodyReported = false
   #stopped: Promise<StopReport> | undefined
   #closed: Promise<StopReport> | undefined
@@ -139,10 +143,22 @@ export class ReactiveContext implements Context {
     this.logPolicy = parent?.logPolicy ?? reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
     this.timers = this.#makeTimers(clock, keepAlive, stored?.now)
     this.#drainer = this.#makeDrainer()
+    if (parent === undefined) watchContext(this, (this.#estate = this.#makeEstate()))
     if (stored === undefined) return
     this.generation = stored.generation
     this.#armings = stored.timers.length
     this.restored = new Restored(this, stored)
+  }
+
+  #makeEstate(): Estate {
+    const { timers } = this
+    return {
+      id: this.id,
+      executor: this.#executor,
+      timers: timers instanceof RealTimers ? timers.handles : new Set(),
+      onFault: this.#onFault && new WeakRef(this.#onFault),
+      isClosed: false,
+    }
   }
 
   #makeTimers(clock: 'real' | 'virtual', keepAlive: boolean, now: number | undefined): Timers {
@@ -205,7 +221,7 @@ export class ReactiveContext implements Context {
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     node.spawned = { onError: options.onError }
     if (!node.isSettled) this.#start(node, undefined)
-    return node.cell
+    return spin instanceof SpinCell ? spin : new SpinCell(this, node)
   }
 
   idle(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {
@@ -323,7 +339,7 @@ export class ReactiveContext implements Context {
     const run = this.activeRun
     if (run === undefined) {
       const cell = make(this.scope.address(kind, key ?? ''))
-      if (key !== undefined) this.register(cell)
+      if (key !== undefined) this.register(cell, kind, key)
       this.restored?.claim(cell)
       return cell
     }
@@ -338,9 +354,16 @@ export class ReactiveContext implements Context {
     return cell
   }
 
-  /** Makes a cell or spin with a key known to snapshots. */
-  register(handle: Handle): void {
-    ;(this.registry ??= new Registry()).add(handle)
+  /** Makes a cell or spin with a key known to snapshots. Its key is forgotten when it is disposed or was collected. */
+  register(handle: Handle, kind: AddressKind, key: string): void {
+    this.registry ??= new Registry((name) => this.scope.forget(name))
+    this.registry.add(handle, countedName(kind, key))
+  }
+
+  /** Examines the spin when its handle is collected. */
+  noteHandle(handle: SpinCell): void {
+    this.#handles ??= new FinalizationRegistry((node) => this.enqueue({ type: 'gc-cleanup', node }))
+    this.#handles.register(handle, handle.node)
   }
 
   /** The queued events, in order. */
@@ -616,6 +639,7 @@ export class ReactiveContext implements Context {
     this.#cleanUp()
     if (this.parent === undefined) await this.#executor.close()
     this.state = 'closed'
+    if (this.#estate !== undefined) this.#estate.isClosed = true
     this.#drainer.clear()
     this.overlay?.clear()
     this.tracer = undefined

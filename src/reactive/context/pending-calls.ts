@@ -1,3 +1,4 @@
+import { disposeSpin } from '../spins/cancel.js'
 import type { Caller, SpinNode } from '../spins/spin.js'
 
 /** Calls of `run` that are not answered yet. Stopping the context rejects them. */
@@ -8,7 +9,7 @@ export class PendingCalls {
   open(node: SpinNode, isOnce: boolean, resolve: Caller['resolve'], reject: Caller['reject']): Caller {
     const end = (): void => {
       this.#open.delete(caller)
-      if (isOnce) node.cell.dispose()
+      if (isOnce) disposeSpin(node)
     }
     const caller: Caller = {
       resolve: (value) => {

@@ -1,10 +1,21 @@
-import { driveCleanup, restSpin } from '../spins/cancel.js'
+import { driveCleanup, reapSpin, restSpin } from '../spins/cancel.js'
 import type { ReactiveContext } from '../context/context.js'
 import type { DeferredNode } from '../mailboxes/deferred.js'
 import { EffectNode } from '../graph/effect.js'
 import { EffectTypeError } from '../errors.js'
 import type { Write } from '../graph/graph.js'
-import { CAUSED_MAX, DISPOSED, EFFECT, HOOKED, MARKED, QUEUED, STALE, countRounds } from '../graph/graph.js'
+import {
+  CAUSED_MAX,
+  DISPOSED,
+  EFFECT,
+  HOOKED,
+  MARKED,
+  ORPHANED,
+  QUEUED,
+  RESTS,
+  STALE,
+  countRounds,
+} from '../graph/graph.js'
 import type { MailboxNode } from '../mailboxes/mailbox.js'
 import type { Request } from '../spins/request.js'
 import type { Result } from '../result.js'
@@ -32,6 +43,8 @@ export type ReactiveEvent =
   | { readonly type: 'restore-end' }
   /** The first observer has come, or the last has ended. */
   | { readonly type: 'observation'; readonly node: SignalNode | SpinNode }
+  /** The handle of a spin was collected, or a spin without a handle has ended. */
+  | { readonly type: 'gc-cleanup'; readonly node: SpinNode }
   | { readonly type: 'resume'; readonly request: Request<unknown>; readonly result: Result<unknown> }
 
 /** All writes of one batch. It gets its number when the drain processes the first of them. */
@@ -56,7 +69,9 @@ export function processEvent(context: ReactiveContext, event: ReactiveEvent): vo
       if (context.restored?.finish() === false) context.enqueue(event)
       return
     case 'observation':
-      return event.node instanceof SpinNode ? restSpin(event.node) : event.node.syncFeed(context)
+      return event.node instanceof SpinNode ? onLostObserver(event.node) : event.node.syncFeed(context)
+    case 'gc-cleanup':
+      return reapSpin(event.node)
     case 'resume':
       return onResume(context, event.request, event.result)
     default: {
@@ -154,6 +169,11 @@ function blockedObservers(node: SpinNode): SpinNode[] {
     if ((link.sub.flags & MARKED) !== 0 && link.sub instanceof SpinNode) blocked.push(link.sub)
   }
   return blocked
+}
+
+function onLostObserver(node: SpinNode): void {
+  if ((node.flags & RESTS) !== 0) restSpin(node)
+  if ((node.flags & ORPHANED) !== 0) reapSpin(node)
 }
 
 function onResume(context: ReactiveContext, request: Request<unknown>, result: Result<unknown>): void {

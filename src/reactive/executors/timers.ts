@@ -1,6 +1,7 @@
 import { ClockModeError, DerefInDrainError, describe } from '../errors.js'
 import type { Executor, TimerHandle } from './executors.js'
 import { checkDelay } from './executors.js'
+import { outsideContext } from '../context/ambient.js'
 import type { CancelTimer } from '../host.js'
 import * as host from '../host.js'
 
@@ -16,11 +17,17 @@ export interface Timers {
   cancelAll(): void
 }
 
-/** Real time. A timer that fires is not compared with the clock, which may be a millisecond behind. */
+/**
+ * Real time. A timer that fires is not compared with the clock, which may be a millisecond behind. A timer that keeps the
+ * process alive also keeps its context reachable: a sleeping job is not garbage. Another one refers to it weakly, so that a
+ * context without other references can be collected.
+ */
 export class RealTimers implements Timers {
   readonly #executor: Executor
   readonly #keepAlive: boolean
-  readonly #armed = new Set<CancelTimer>()
+  readonly #armed = new Set<ArmedTimer>()
+  /** The handles of weak timers: what to cancel when the context was collected. */
+  readonly handles = new Set<TimerHandle>()
   lent = 0
 
   constructor(executor: Executor, keepAlive: boolean) {
@@ -38,25 +45,59 @@ export class RealTimers implements Timers {
 
   arm(ms: number, fire: () => void): CancelTimer {
     checkDelay(ms)
-    let handle: TimerHandle | undefined = undefined
-    const cancel = (): void => {
-      this.#armed.delete(cancel)
-      handle?.cancel()
-    }
-    this.#armed.add(cancel)
-    handle = this.#executor.executeAfter(
-      ms,
-      () => {
-        if (this.#armed.delete(cancel)) fire()
-      },
-      { keepAlive: this.#keepAlive },
-    )
-    return cancel
+    const timer: ArmedTimer = { fire, timers: this, handle: undefined }
+    this.#armed.add(timer)
+    timer.handle = this.#keepAlive
+      ? this.#executor.executeAfter(ms, () => ended(timer), { keepAlive: true })
+      : this.#armWeakly(ms, timer)
+    return () => this.#cancel(timer)
+  }
+
+  /** Called when a timer has fired: calls what it was armed for, unless it was cancelled. */
+  ended(timer: ArmedTimer): void {
+    if (!this.#forget(timer)) return
+    timer.fire()
   }
 
   cancelAll(): void {
-    for (const cancel of Array.from(this.#armed)) cancel()
+    for (const timer of Array.from(this.#armed)) this.#cancel(timer)
   }
+
+  /** The timer of the host must not capture the context: also not as the current one of the async-local store. */
+  #armWeakly(ms: number, timer: ArmedTimer): TimerHandle {
+    const ref = new WeakRef(timer)
+    const handle = outsideContext(() => executeWeakly(this.#executor, ms, ref))
+    this.handles.add(handle)
+    return handle
+  }
+
+  #cancel(timer: ArmedTimer): void {
+    if (this.#forget(timer)) timer.handle?.cancel()
+  }
+
+  #forget(timer: ArmedTimer): boolean {
+    if (timer.handle !== undefined) this.handles.delete(timer.handle)
+    return this.#armed.delete(timer)
+  }
+}
+
+interface ArmedTimer {
+  readonly fire: () => void
+  readonly timers: RealTimers
+  handle: TimerHandle | undefined
+}
+
+function ended(timer: ArmedTimer): void {
+  timer.timers.ended(timer)
+}
+
+/** A function of its own: a closure inside a method would hold everything that the method's other closures use. */
+function executeWeakly(executor: Executor, ms: number, ref: WeakRef<ArmedTimer>): TimerHandle {
+  const fire = (): void => {
+    const timer = ref.deref()
+    if (timer !== undefined) ended(timer)
+  }
+  return executor.executeAfter(ms, fire, { keepAlive: false })
 }
 
 /**

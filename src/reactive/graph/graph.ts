@@ -113,6 +113,10 @@ export const FOLLOWING = 2048
 export const REPLAY = 4096
 /** Something happens when it gets its first observer, or loses its last. */
 export const HOOKED = 8192
+/** A spin that rests while nothing observes it. */
+export const RESTS = 16_384
+/** A spin whose handle was collected: it is removed as soon as it can have no more effect. */
+export const ORPHANED = 32_768
 /** Effects and spins: they run in the drain, and observe always. A computed observes while it has observers. */
 export const OBSERVER = EFFECT | SPIN
 

@@ -324,6 +324,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   #end(): void {
     this.flags |= DISPOSED
     this.graph.nodeCount--
+    if (typeof this.#name === 'string') this.home.registry?.remove(this.#name)
     removeObservers(this)
     const extras = this.#extras
     if (extras === undefined) return

@@ -42,7 +42,7 @@ export class Scope {
 
   next(kind: AddressKind, key: string): number {
     if (kind === 'signal' && key === '') return this.#signals++
-    const name = key === '' ? kind : `${kind}:${key}`
+    const name = countedName(kind, key)
     const counts = (this.#counts ??= new Map<string, number>())
     const n = counts.get(name) ?? this.#countBefore(name) ?? 0
     counts.set(name, n + 1)
@@ -57,6 +57,11 @@ export class Scope {
     return undefined
   }
 
+  /** Forgets a kind and key that nothing uses any more; the next use gets the number 0 again. */
+  forget(name: string): void {
+    this.#counts?.delete(name)
+  }
+
   address(kind: AddressKind, key: string): string {
     return formatAddress(this.path, kind, key, this.next(kind, key))
   }
@@ -65,6 +70,11 @@ export class Scope {
     this.#counts?.clear()
     this.#signals = 0
   }
+}
+
+/** The name under which the uses of a kind and key are counted. */
+export function countedName(kind: AddressKind, key: string): string {
+  return key === '' ? kind : `${kind}:${key}`
 }
 
 /** A key may not contain the separators of an address: two places could get the same address. */

@@ -1,7 +1,17 @@
 import { disposeOwned } from '../graph/effect.js'
 import type { ReactiveContext } from '../context/context.js'
 import { CancelledError, DisposedError } from '../errors.js'
-import { DISPOSED, FOLLOWING, MARKED, REPLAY, STALE, dropAfter, markObservers } from '../graph/graph.js'
+import {
+  DISPOSED,
+  FOLLOWING,
+  HOOKED,
+  MARKED,
+  ORPHANED,
+  REPLAY,
+  STALE,
+  dropAfter,
+  markObservers,
+} from '../graph/graph.js'
 import { ReplayLog } from '../replay/log.js'
 import { failure } from '../result.js'
 import type { Run } from './run.js'
@@ -241,6 +251,20 @@ export function restSpin(node: SpinNode): void {
   if (result !== undefined) node.flags |= STALE
 }
 
+/**
+ * Called when the handle of a spin was collected. Without a handle it can still act: its body is in progress, something it
+ * read may change, or another spin waits for it or has its result. Only when none of these holds is it removed; until
+ * then it stays as it is and is examined again when a run of it ends or its last observer has ended. So the moment of a
+ * collection never changes a result.
+ */
+export function reapSpin(node: SpinNode): void {
+  if ((node.flags & DISPOSED) !== 0) return
+  node.flags |= HOOKED | ORPHANED
+  const isIdle = node.run === undefined && !node.isOnStack && (node.flags & REPLAY) === 0
+  const isObserved = node.subs !== undefined || node.waiters !== undefined || node.callers !== undefined
+  if (isIdle && !isObserved && node.deps === undefined) disposeSpin(node)
+}
+
 /** Removes a spin from everything it observes, and drops its log. */
 export function forgetReads(node: SpinNode): void {
   disposeOwned(node)
@@ -274,6 +298,7 @@ function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined):
   node.flags = (node.flags & ~(MARKED | STALE | REPLAY | FOLLOWING)) | DISPOSED
   node.graph.nodeCount--
   if (node.owner?.children?.get(node.addr) === node) node.owner.children.delete(node.addr)
+  if (node.owner === undefined) context.registry?.remove(node.addr)
   const error = new DisposedError(node.addr)
   node.run = undefined
   node.result = undefined

@@ -9,6 +9,7 @@ import {
   DISPOSED,
   FOLLOWING,
   MARKED,
+  ORPHANED,
   REPLAY,
   SPIN,
   STALE,
@@ -277,6 +278,7 @@ export class SpinRunner {
       node.stamp = context.graph.drawStamp()
     }
     context.enqueue({ type: 'spin-completion', node })
+    if ((node.flags & ORPHANED) !== 0) context.enqueue({ type: 'gc-cleanup', node })
     noteEnded(run)
   }
 

@@ -75,7 +75,19 @@ export function spin<T>(body: Body<T>, options: SpinOptions<T> = {}): Spin<T> {
   refuseInComputed(context, 'spin')
   checkCellOptions('spin', options)
   checkBody(body)
-  return open(context, 'spin', body as Body<unknown>, options as SpinOptions<unknown>).cell as unknown as Spin<T>
+  const node = open(context, 'spin', body as Body<unknown>, options as SpinOptions<unknown>)
+  return handleOf(node) as unknown as Spin<T>
+}
+
+/**
+ * The handle of a spin that is created now. A child keeps its handle, because its owner creates it again and must get the
+ * same one. Another node does not refer to its handle: its collection shows that only the engine can use the spin.
+ */
+function handleOf(node: SpinNode): SpinCell {
+  if (node.owner !== undefined) return (node.cell ??= new SpinCell(node.context, node))
+  const handle = new SpinCell(node.context, node)
+  node.context.noteHandle(handle)
+  return handle
 }
 
 /** Returns the node of a handle, or creates a spin for a bare body. */
@@ -100,7 +112,7 @@ function open(
   const run = context.activeRun
   if (run !== undefined) return openChild(run, kind, body, options)
   const node = new SpinNode(context, context.scope.address(kind, options.key ?? ''), body, options, undefined)
-  if (options.key !== undefined) context.register(node.cell)
+  if (options.key !== undefined) context.register(node, kind, options.key)
   context.restored?.claimSpin(node)
   return node
 }
@@ -121,12 +133,12 @@ function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: Sp
   return child
 }
 
-export class SpinNode extends ObserverNode implements EffectOwner {
+export class SpinNode extends ObserverNode implements EffectOwner, Handle {
   readonly addr: string
   owner: SpinNode | undefined
   readonly equals: Equality<unknown> | undefined
-  /** Its handle; a fork's node has the handle of the node it was copied from. */
-  readonly cell: SpinCell
+  /** The handle of a child; a fork's node has the handle of the node it was copied from. */
+  cell: SpinCell | undefined
   readonly log: ReplayLog
   body: Body<unknown>
   /** The body is known to return a generator. */
@@ -179,12 +191,18 @@ export class SpinNode extends ObserverNode implements EffectOwner {
     this.equals = options.equals
     this.owner = owner
     this.log = new ReplayLog(context.logPolicy)
-    this.cell = cell ?? new SpinCell(context, this)
+    this.cell = cell
   }
 
   get context(): ReactiveContext {
     return this.graph.context
   }
+
+  get home(): ReactiveContext {
+    return this.graph.context
+  }
+
+  dropped(): void {}
 
   /** It has a result, and nothing it depends on has changed since. */
   get isSettled(): boolean {

@@ -12,6 +12,7 @@ export const SCENARIOS = {
     'find',
     'lanes',
     'crowd',
+    'executors',
     'before',
   ],
   postgres: [

@@ -20,11 +20,14 @@ export function dependentsOf(home: Place, context: ReactiveContext): (ComputedNo
 /** The home nodes of the computeds and spins that read or wait for a place in this context or in one it was forked from. */
 export function* directDependents(home: Place, context: ReactiveContext): Generator<ComputedNode | SpinNode> {
   for (let level: ReactiveContext | undefined = context; level !== undefined; level = level.parent) {
-    for (const node of readersOf(level.existing(home), home, level)) {
-      if (node instanceof SpinNode || node instanceof ComputedNode) yield level.homeOf(node)
-    }
+    const node = level.existing(home)
+    if (isOf(node, level)) yield* homesOf(readersOf(node, home, level), level)
     if (isOf(home, level)) return // It does not exist further up.
   }
+}
+
+function* homesOf(nodes: Iterable<unknown>, level: ReactiveContext): Generator<ComputedNode | SpinNode> {
+  for (const node of nodes) if (node instanceof SpinNode || node instanceof ComputedNode) yield level.homeOf(node)
 }
 
 function* readersOf(node: Place, home: Place, level: ReactiveContext): Generator<unknown> {

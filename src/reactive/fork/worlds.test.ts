@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Computed, Context, Deferred, Mailbox, Signal, Spin } from '../index.js'
+import type { Computed, Context, Deferred, Fault, Mailbox, Signal, Spin } from '../index.js'
 import {
   batch,
   computed,
@@ -228,6 +228,13 @@ function look({ ctx, program }: Pair): unknown {
   }))
 }
 
+/** No step of these programs may go wrong in any world, also in one that is not compared. */
+function onFault({ site, addr, error }: Fault): void {
+  faults.push(`${site} of ${addr}: ${String(error)}`)
+}
+
+const faults: string[] = []
+
 function perform(pairs: Pair[], step: Step, shapes: readonly Shape[]): number {
   const at = step.world % pairs.length
   const pair = pairs[at] as Pair
@@ -242,7 +249,7 @@ function perform(pairs: Pair[], step: Step, shapes: readonly Shape[]): number {
   } else if (step.do === 'reload') {
     let again: Program | undefined
     const snapshot = deserialize(ctx.snapshot({ cleanInFlight: false }).serialize())
-    const restored = restore(snapshot, { build: (made) => (again = build(made, shapes)) })
+    const restored = restore(snapshot, { onFault, build: (made) => (again = build(made, shapes)) })
     pairs[at] = { ctx: restored, program: again as unknown as Program, model: model.flat() }
   } else if (step.do === 'close') {
     if (pairs.length > 1) pairs.splice(at, 1) // The context is dropped, and lives on as the parent of its forks.
@@ -262,13 +269,14 @@ function perform(pairs: Pair[], step: Step, shapes: readonly Shape[]): number {
 }
 
 function check(shapes: readonly Shape[], steps: readonly Step[]): void {
-  const ctx = createSimulation()
+  const ctx = createSimulation({ onFault })
   const pairs: Pair[] = [{ ctx, program: ctx.enter(() => build(ctx, shapes)), model: new World(undefined, { now: 0 }) }]
   for (const step of steps) {
     const touched = perform(pairs, step, shapes)
     // Looking copies what it sees, so only the touched world is looked at each time.
     const pair = pairs[touched] as Pair
     expect(look(pair)).toEqual(pair.model.view(shapes))
+    expect(faults.splice(0)).toEqual([])
   }
   for (const pair of pairs) expect(look(pair)).toEqual(pair.model.view(shapes))
 }

@@ -2,8 +2,8 @@ import type { ReactiveContext } from '../context/context.js'
 import { ComputedNode } from '../graph/computed.js'
 import { GraphNode } from '../graph/graph.js'
 import { SpinNode } from '../spins/spin.js'
-import type { Place } from './overlay.js'
-import { isOf } from './overlay.js'
+import type { Place } from './place.js'
+import { isOf } from './place.js'
 
 /**
  * The home nodes of the computeds and spins that a change of a place may reach, as `context` sees them, in the order in

@@ -24,9 +24,8 @@ import { disposeSpin } from '../spins/cancel.js'
 import type { Wake } from '../spins/request.js'
 import { SpinNode } from '../spins/spin.js'
 import { dependentsOf } from './dependents.js'
-
-/** What a fork can have its own state of: every node except effects. */
-export type Place = GraphNode | DeferredNode | MailboxNode
+import type { Place } from './place.js'
+import { isOf } from './place.js'
 
 /**
  * The state of a fork: what differs from its parent, and copies of what the fork has used.
@@ -331,11 +330,6 @@ export class Overlay {
       }
     }
   }
-}
-
-/** Whether a node belongs to a context itself. */
-export function isOf(node: Place, context: ReactiveContext): boolean {
-  return 'graph' in node ? node.graph === context.graph : node.context === context
 }
 
 /** When and in which effect a sleeping run wakes. */

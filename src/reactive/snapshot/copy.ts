@@ -16,13 +16,17 @@ function copyInto(value: unknown, done: Map<object, unknown>): unknown {
     return copy
   }
   if (Array.isArray(value)) return fillArray(keep([]), value, part)
-  if (value instanceof Date) return keep(new Date(value))
   if (value instanceof Map) return fillMap(keep(new Map()), value, part)
   if (value instanceof Set) return fillSet(keep(new Set()), value, part)
-  if (value instanceof Uint8Array) return keep(new Uint8Array(value))
+  if (isAtom(value)) return keep(structuredClone(value))
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
   return fillObject(keep({}), value as Record<string, unknown>, part)
+}
+
+/** A date or bytes: without parts that could be anything. */
+function isAtom(value: object): boolean {
+  return ['[object Date]', '[object Uint8Array]'].includes(Object.prototype.toString.call(value))
 }
 
 type Part = (inner: unknown) => unknown

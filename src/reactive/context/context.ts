@@ -221,7 +221,7 @@ export class ReactiveContext implements Context {
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     node.spawned = { onError: options.onError }
     if (!node.isSettled) this.#start(node, undefined)
-    return spin instanceof SpinCell ? spin : new SpinCell(this, node)
+    return spin instanceof SpinCell ? spin : new SpinCell(node)
   }
 
   idle(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {

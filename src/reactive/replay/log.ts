@@ -74,7 +74,7 @@ export interface LogPolicy {
 }
 
 export class ReplayLog {
-  readonly #entries: Entry[] = []
+  #entries: Entry[] = []
   readonly #policy: LogPolicy
   /** The position of the next entry. */
   #cursor = 0
@@ -199,6 +199,11 @@ export class ReplayLog {
     this.#reads = undefined
   }
 
+  /** Called when a run has ended: V8 gives a list that grows room for sixteen more entries. */
+  trim(): void {
+    if (this.#entries.length <= TRIMMED_MAX) this.#entries = this.#entries.slice()
+  }
+
   #diverge(path: string, recorded: Entry): void {
     this.cut(this.#cursor)
     if (!this.#isDivergenceReported) this.#policy.diverged?.(path, recorded)
@@ -235,6 +240,9 @@ export class ReplayLog {
     return reads
   }
 }
+
+/** A longer log is not copied: the room that it wastes is small in comparison. */
+const TRIMMED_MAX = 8
 
 /** Up to this many entries a scan is cheaper than an index. */
 const READS_SCAN_MAX = 16

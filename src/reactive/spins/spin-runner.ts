@@ -265,6 +265,7 @@ export class SpinRunner {
     node.run = undefined
     node.hasBlocked = false
     node.log.cut(node.log.cursor)
+    node.log.trim()
     dropUnread(node)
     dropUnused(run)
     node.owned = run.owned

@@ -1,10 +1,11 @@
 import type { AddressKind } from '../replay/address.js'
+import { formatAddress } from '../replay/address.js'
 import { ambientContext, requireContext } from '../context/ambient.js'
 import { cancelSpin, disposeSpin } from './cancel.js'
 import type { Handle } from '../graph/cell.js'
-import { Cell, isIn, requireIn } from '../graph/cell.js'
+import { isIn, requireIn, readableContext } from '../graph/cell.js'
 import type { ReactiveContext } from '../context/context.js'
-import type { EffectNode, EffectOwner } from '../graph/effect.js'
+import type { EffectOwner } from '../graph/effect.js'
 import {
   AddressCollisionError,
   DerefInDrainError,
@@ -13,8 +14,7 @@ import {
   NotReadyError,
   describe,
 } from '../errors.js'
-import type { Write } from '../graph/graph.js'
-import { DISPOSED, FOLLOWING, MARKED, ObserverNode, REPLAY, SPIN, STALE, markObservers } from '../graph/graph.js'
+import { DISPOSED, FOLLOWING, MARKED, REPLAY, SPIN, STALE, markObservers } from '../graph/graph.js'
 import type { Stores } from '../host.js'
 import { ReplayLog } from '../replay/log.js'
 import type { Op, Request } from './request.js'
@@ -22,6 +22,7 @@ import type { Result } from '../result.js'
 import { unwrap } from '../result.js'
 import type { Run } from './run.js'
 import { notAGenerator } from './run.js'
+import { SpinState } from './spin-state.js'
 import type { Equality } from '../graph/signal.js'
 import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
 
@@ -84,8 +85,8 @@ export function spin<T>(body: Body<T>, options: SpinOptions<T> = {}): Spin<T> {
  * same one. Another node does not refer to its handle: its collection shows that only the engine can use the spin.
  */
 function handleOf(node: SpinNode): SpinCell {
-  if (node.owner !== undefined) return (node.cell ??= new SpinCell(node.context, node))
-  const handle = new SpinCell(node.context, node)
+  if (node.owner !== undefined) return (node.cell ??= new SpinCell(node))
+  const handle = new SpinCell(node)
   node.context.noteHandle(handle)
   return handle
 }
@@ -111,7 +112,10 @@ function open(
 ): SpinNode {
   const run = context.activeRun
   if (run !== undefined) return openChild(run, kind, body, options)
-  const node = new SpinNode(context, context.scope.address(kind, options.key ?? ''), body, options, undefined)
+  const { scope } = context
+  const isPlain = kind === 'spin' && options.key === undefined && context.restored === undefined
+  const name = isPlain ? scope.next('spin', '') : scope.address(kind, options.key ?? '')
+  const node = new SpinNode(context, name, body, options, undefined)
   if (options.key !== undefined) context.register(node, kind, options.key)
   context.restored?.claimSpin(node)
   return node
@@ -133,61 +137,40 @@ function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: Sp
   return child
 }
 
-export class SpinNode extends ObserverNode implements EffectOwner, Handle {
-  readonly addr: string
+export class SpinNode extends SpinState implements EffectOwner, Handle {
+  /** The address, or the number of a spin that was created without a key outside any body: its text is made when asked for. */
+  readonly #name: string | number
   owner: SpinNode | undefined
   readonly equals: Equality<unknown> | undefined
   /** The handle of a child; a fork's node has the handle of the node it was copied from. */
   cell: SpinCell | undefined
   readonly log: ReplayLog
   body: Body<unknown>
-  /** The body is known to return a generator. */
-  isBodyChecked = false
-  /** The `deps` option: the values that the closure depends on, as its author declares. */
-  captures: readonly unknown[] | undefined
   result: Result<unknown> | undefined
   run: Run | undefined
-  /** Spins and cells created in its body, by address. */
-  children: Map<string, SpinNode> | undefined
-  cells: Map<string, Handle> | undefined
-  /** Effects that its last run created; the next run disposes them. */
-  owned: EffectNode[] | undefined
   /** Calls of `run` that wait for the next result. */
   callers: Caller[] | undefined
   /** Requests of other runs parked on this spin. */
   waiters: Set<Request<unknown>> | undefined
   /** While it cannot be validated: the dependency whose result it needs first. */
   blockedOn: SpinNode | undefined
-  /** Other spins could not be validated because of it; they are settled when this one is found valid. */
-  hasBlocked = false
-  isOnStack = false
-  /** Its log is being validated and a dependency is settled first: whether it is out of date is not known yet. */
-  isBeingChecked = false
   /** Set by `spawn`: handles an error that no caller waits for. */
   spawned: { readonly onError: ((error: unknown) => void) | undefined } | undefined
-  /** A cancellation that was requested before the first run. */
-  cancelBeforeStart: { readonly reason: unknown } | undefined
   /** The async-local stores in which its body runs: those of the code that started it. */
   stores: Stores | undefined
-  /** For a result that can be used up, like a permit: a wait then checks it in each run and records nothing. */
-  isSpent: ((value: unknown) => boolean) | undefined
-  /** The write that caused its last event. */
-  causingWrite: Write | undefined
-  /** The stamp of the error that was reported because no caller waited for it. */
-  reportedStamp = 0
 
   constructor(
     context: ReactiveContext,
-    addr: string,
+    name: string | number,
     body: Body<unknown>,
     options: SpinOptions<unknown>,
     owner: SpinNode | undefined,
     cell?: SpinCell,
   ) {
     super(context.graph, SPIN)
-    this.addr = addr
+    this.#name = name
     this.body = body
-    this.captures = options.deps
+    if (options.deps !== undefined) this.captures = options.deps
     this.equals = options.equals
     this.owner = owner
     this.log = new ReplayLog(context.logPolicy)
@@ -196,6 +179,11 @@ export class SpinNode extends ObserverNode implements EffectOwner, Handle {
 
   get context(): ReactiveContext {
     return this.graph.context
+  }
+
+  get addr(): string {
+    const name = this.#name
+    return typeof name === 'string' ? name : formatAddress(this.context.scope.path, 'spin', '', name)
   }
 
   get home(): ReactiveContext {
@@ -250,13 +238,22 @@ export interface Caller {
   reject(error: unknown): void
 }
 
-export class SpinCell extends Cell implements Spin<unknown> {
+export class SpinCell implements Spin<unknown>, Handle {
   readonly node: SpinNode
 
-  constructor(home: ReactiveContext, node: SpinNode) {
-    super(home, node.addr)
+  constructor(node: SpinNode) {
     this.node = node
   }
+
+  get home(): ReactiveContext {
+    return this.node.context
+  }
+
+  get addr(): string {
+    return this.node.addr
+  }
+
+  dropped(): void {}
 
   get completed(): boolean {
     return this.#nodeHere().result !== undefined
@@ -276,7 +273,7 @@ export class SpinCell extends Cell implements Spin<unknown> {
   }
 
   get(): unknown {
-    const context = this.readable('spin.get')
+    const context = readableContext(this, 'spin.get')
     if (context.isDraining) throw new DerefInDrainError('spin.get')
     if (ambientContext()?.graph.active !== undefined) {
       throw new EffectTypeError(

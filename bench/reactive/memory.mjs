@@ -5,7 +5,7 @@ import { LIBRARIES, casesOf, keyOf, taskOf } from './libraries.mjs'
 
 const SHARED = ['signal', 'unread computed', 'observed computed']
 /** What only millrace/reactive has. */
-const OWN = ['idle spin, 2 dependencies', 'context']
+const OWN = ['idle spin, 2 dependencies', 'context', 'fork, before its first write']
 
 const bytes = (result) => result.bytes
 
@@ -19,7 +19,7 @@ export async function scenario(bench) {
   )
   const shown = (name, library) => showSummary(rounds.summary(keyOf(name, library), bytes))
   const gate = (name, most) => ({
-    name: `bytes of a ${name}`,
+    name: `bytes for each ${name}`,
     measured: rounds.summary(keyOf(name, 'millrace'), bytes),
     unit: 'B',
     most,
@@ -29,7 +29,7 @@ export async function scenario(bench) {
     title: 'memory: bytes of heap for each',
     heads: ['', ...Object.keys(LIBRARIES)],
     rows: [...SHARED, ...OWN].map((name) => [name, ...Object.keys(LIBRARIES).map((library) => shown(name, library))]),
-    gates: [gate('signal', 180), gate('idle spin, 2 dependencies', 1000)],
+    gates: [gate('signal', 180), gate('idle spin, 2 dependencies', 1000), gate('fork, before its first write', 2048)],
     rounds,
   }
 }

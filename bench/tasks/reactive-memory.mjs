@@ -29,6 +29,7 @@ const KINDS = {
       () =>
         library.createSimulation(),
   },
+  'fork, before its first write': { count: 5_000, make: makeForks },
 }
 
 /** Bytes of heap for each, after a collection. Needs `--expose-gc`. */
@@ -62,4 +63,18 @@ function makeSpins({ library }) {
     context.runSync(each)
     return each
   }
+}
+
+/** Forks of a context with a thousand signals and a spin. */
+function makeForks({ library }) {
+  const { createSimulation, signal, spin, read } = library
+  const context = createSimulation()
+  const cells = context.enter(() => Array.from({ length: 1000 }, (_, i) => signal(i)))
+  const first = context.enter(() =>
+    spin(function* () {
+      return yield* read(cells[0])
+    }),
+  )
+  context.runSync(first)
+  return () => context.fork()
 }

@@ -8,6 +8,8 @@ const CASES = {
   'fan-out of 1,000': fanOut,
   'one spin': oneSpin,
   'mailbox, iterate': messages,
+  'fork of 10 signals': (library, context) => forks(library, context, 10),
+  'fork of 100,000 signals': (library, context) => forks(library, context, 100_000),
 }
 
 /** Runs of bodies, or messages, for each second of CPU time. */
@@ -103,5 +105,18 @@ function messages({ mailbox, iterate, waitFor }, context) {
     for (let i = 0; i < 1000; i += 1) box.post(i)
     expect('messages', taken, 1000)
     return taken
+  }
+}
+
+/** Forks a context, writes a signal of it, and drops the fork. */
+function forks({ signal }, context, count) {
+  const cells = Array.from({ length: count }, (_, i) => signal(i))
+  return (turn) => {
+    for (let i = 0; i < 100; i += 1) {
+      const fork = context.fork()
+      fork.enter(() => cells[0].set(-turn - 1))
+      expect('the parent', cells[0].peek(), 0)
+    }
+    return 100
   }
 }

@@ -5,6 +5,8 @@ import { describe } from '../errors.js'
 import { checkDelay } from '../executors/executors.js'
 import { resting } from './join.js'
 import type { Op } from '../spins/request.js'
+import { Request, replay } from '../spins/request.js'
+import type { Run } from '../spins/run.js'
 import { SignalNode } from '../graph/signal.js'
 import type { Spin } from '../spins/spin.js'
 import { SpinCell, spin } from '../spins/spin.js'
@@ -66,13 +68,14 @@ export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | u
   if (!(Number.isFinite(hz) && hz > 0))
     throw new RangeError(`throttle: hz must be a number above 0, got ${describe(hz)}`)
   if (typeof merge !== 'function') throw new TypeError(`throttle: merge must be a function, got ${describe(merge)}`)
-  const context = requireContext('throttle')
+  requireContext('throttle')
   const throttled = spin(
     function* () {
+      const context = requireContext('throttle')
       const fold = context.openCell('mailbox', 'fold', (addr) => new FoldCell(context, addr, source)) as FoldCell
       yield* onCancel(() => fold.dropped())
-      const window = fold.add(yield* valueOf(source), context.now())
-      yield* new SleepRequest(Math.max(0, window.openedAt + 1000 / hz - context.now()))
+      const { openedAt } = yield* new FoldRequest(fold, yield* valueOf(source))
+      yield* new SleepRequest(Math.max(0, openedAt + 1000 / hz - context.now()))
       return fold.take(merge as (acc: unknown, value: unknown) => unknown) as A
     },
     { equals: false },
@@ -80,23 +83,63 @@ export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | u
   return resting(throttled)
 }
 
+/** The values since the last delivery, and when the first of them came. */
+interface Window {
+  readonly openedAt: number
+  readonly values: readonly unknown[]
+}
+
+/** Adds a value to the fold, once: the log has the window, so that a replay in a fork or restored context gets it back. */
+class FoldRequest extends Request<Window> {
+  readonly #fold: FoldCell
+  readonly #value: unknown
+
+  constructor(fold: FoldCell, value: unknown) {
+    super('throttle')
+    this.#fold = fold
+    this.#value = value
+  }
+
+  protected override perform(run: Run): unknown {
+    const entry = run.nextEntry('step', 'fold', undefined)
+    if (entry.isAnswered) this.#fold.recover(entry.value as Window)
+    else run.log.settle(entry, false, this.#fold.add(this.#value, run.context.now()))
+    return replay(entry)
+  }
+}
+
 /** The values since the last delivery. It watches a signal, so it gets every write, also several in one drain. */
 class FoldCell extends Cell {
   #values: unknown[] = []
   #openedAt: number | undefined
+  readonly #source: unknown
   readonly #unwatch: (() => void) | undefined
   #hasWatchedValue = false
 
   constructor(home: ReactiveContext, addr: string, source: unknown) {
     super(home, addr)
+    this.#source = source
     if (source instanceof SignalNode) this.#unwatch = source.watch(this, (value) => this.#onWrite(value))
   }
 
-  add(value: unknown, now: number): { readonly openedAt: number } {
+  add(value: unknown, now: number): Window {
     if (!this.#hasWatchedValue) this.#values.push(value)
     this.#hasWatchedValue = false
     this.#openedAt ??= now
-    return { openedAt: this.#openedAt }
+    return { openedAt: this.#openedAt, values: [...this.#values] }
+  }
+
+  forkTo(context: ReactiveContext): FoldCell {
+    const copy = new FoldCell(context, this.addr, this.#source)
+    if (this.#openedAt !== undefined) copy.recover({ openedAt: this.#openedAt, values: this.#values })
+    return copy
+  }
+
+  /** Continues a window of another cell: the one of the parent, or the stored one. */
+  recover({ openedAt, values }: Window): void {
+    if (this.#openedAt !== undefined) return
+    this.#openedAt = openedAt
+    this.#values = [...values]
   }
 
   take(merge: (acc: unknown, value: unknown) => unknown): unknown {

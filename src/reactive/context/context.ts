@@ -347,8 +347,8 @@ export class ReactiveContext implements Context {
     const cells = (run.node.cells ??= new Map<string, Handle>())
     ;(run.used ??= new Set()).add(addr)
     const known = cells.get(addr)
-    if (known !== undefined) return known
-    const cell = make(addr)
+    if (known !== undefined && (known.forkTo === undefined || known.home === this)) return known
+    const cell = known?.forkTo?.(this) ?? make(addr)
     cells.set(addr, cell)
     this.restored?.claim(cell)
     return cell

@@ -10,6 +10,7 @@ import {
   createContext,
   createSimulation,
   currentContext,
+  debounce,
   deferred,
   effect,
   iterate,
@@ -17,11 +18,13 @@ import {
   parallel,
   race,
   read,
+  sample,
   semaphore,
   signal,
   sleep,
   spin,
   step,
+  throttle,
   waitFor,
 } from '../index.js'
 import type { ReactiveContext } from '../context/context.js'
@@ -521,6 +524,30 @@ describe('runs in progress', () => {
     expect(fork.enter(() => slept.running)).toBe(true)
     ctx.advanceBy(1)
     expect([get(fork, slept), get(ctx, slept)]).toEqual(['done', 'done'])
+  })
+
+  test('R58 debounced, sampled and throttled values go their own way in a fork', () => {
+    const ctx = createSimulation()
+    const s = ctx.enter(() => signal(1))
+    const paced = ctx.enter(() => [
+      debounce(s, 100),
+      sample(s, 100),
+      throttle(s, 10, (all: number[] | undefined, n) => [...(all ?? []), n]),
+    ])
+    for (const each of paced) ctx.spawn(each)
+    ctx.advanceTo(40)
+    s.set(2)
+    const fork = ctx.fork()
+    const values = (world: Context): unknown[] =>
+      world.enter(() => paced.map((each) => (each.result() as { value: unknown } | undefined)?.value))
+    fork.enter(() => s.set(3))
+    ctx.advanceTo(100)
+    expect([values(ctx), values(fork)]).toEqual([
+      [undefined, 2, [1, 2]],
+      [undefined, 3, [1, 2, 3]],
+    ])
+    ctx.advanceTo(140)
+    expect([values(ctx)[0], values(fork)[0]]).toEqual([2, 3])
   })
 
   test('R58 permits are counted in each world', async () => {

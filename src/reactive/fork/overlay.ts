@@ -6,9 +6,11 @@ import {
   COMPUTED,
   DISPOSED,
   FOLLOWING,
+  HOOKED,
   MARKED,
   QUEUED,
   REPLAY,
+  RESTS,
   SPIN,
   STALE,
   copyDeps,
@@ -276,7 +278,8 @@ export class Overlay {
       if (copy.children?.get(child.addr) !== child) disposeSpin(child) // The parent's owner has not created it again.
     }
     const isMarked = origin.result !== undefined || (flags & MARKED) !== 0
-    copy.flags = SPIN | (copy.flags & QUEUED) | (flags & (STALE | DISPOSED)) | FOLLOWING | (isMarked ? MARKED : 0)
+    copy.flags =
+      SPIN | (copy.flags & QUEUED) | (flags & (STALE | DISPOSED | HOOKED | RESTS)) | FOLLOWING | (isMarked ? MARKED : 0)
     if (origin.run !== undefined || (flags & REPLAY) !== 0) copy.flags |= REPLAY | MARKED
     if ((flags & DISPOSED) !== 0) return
     const links = this.#copyDeps(origin, copy)

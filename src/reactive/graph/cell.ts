@@ -13,6 +13,8 @@ export interface Handle {
   readonly addr: string
   /** Called when the body that created it completed a run without creating it again. */
   dropped(): void
+  /** For a cell with state of its own that is not in nodes: the one that a fork uses. */
+  forkTo?(context: ReactiveContext): Handle
 }
 
 /** The base of handles that are not nodes of the graph. */

@@ -22,6 +22,7 @@ import {
   sleep,
   spin,
   step,
+  throttle,
   timeout,
   waitFor,
 } from '../index.js'
@@ -253,6 +254,26 @@ describe('restore', () => {
     expect(again.cells.log).toEqual(cells.log)
     expect(cells.log.length).toBe(8)
     expect([again.cells.gate.permits, again.ctx.isIdle()]).toEqual([1, true])
+  })
+
+  test('R61 a throttled window continues', () => {
+    const { start, reload } = program((ctx) => {
+      const s = signal(1, { key: 's' })
+      const folded = throttle(s, 10, (all: number[] | undefined, n) => [...(all ?? []), n])
+      ctx.spawn(folded)
+      return { s, folded }
+    })
+    const { ctx, cells } = start()
+    ctx.advanceTo(20)
+    cells.s.set(2)
+    const again = reload(ctx)
+    for (const each of [{ ctx, cells }, again]) {
+      each.cells.s.set(3)
+      each.ctx.advanceTo(99)
+      expect(each.cells.folded.completed).toBe(false)
+      each.ctx.advanceTo(100)
+      expect(each.cells.folded.get()).toEqual([1, 2, 3])
+    }
   })
 
   test('R61 messages that were taken are not taken again, and takers keep their order', () => {

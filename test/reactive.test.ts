@@ -268,6 +268,35 @@ describe('collection', () => {
   }, 180_000)
 })
 
+describe('forks', () => {
+  test('R59 forks without references are collected, with what they copied', async () => {
+    const source = `
+      import { createSimulation, read, signal, spin } from 'millrace/reactive'
+      const ctx = createSimulation()
+      const cells = ctx.enter(() => Array.from({ length: 100 }, (_, i) => signal(i)))
+      const sum = ctx.enter(() => spin(function* () {
+        let all = 0
+        for (const cell of cells) all += yield* read(cell)
+        return all
+      }))
+      ctx.runSync(sum)
+      const forkMany = () => {
+        for (let i = 0; i < 1000; i++) {
+          const fork = ctx.fork()
+          fork.enter(() => cells[0].set(i))
+          if (fork.runSync(sum) !== 4950 + i) throw new Error('wrong sum')
+        }
+      }
+      forkMany()
+      const before = await heap()
+      forkMany()
+      const after = await heap()
+      cells[1].set(0) // A write looks for the forks that follow.
+      console.log(after < before * 1.1 ? 'back' : after / before, sum.get())`
+    expect(await collecting('forks.js', source)).toBe('back 4949\n')
+  }, 120_000)
+})
+
 describe('a browser tab', () => {
   test('only host.ts names a node: module, and only as a type or at run time', () => {
     const folder = join(root, 'src', 'reactive')

@@ -1,17 +1,19 @@
 import { expectTypeOf } from 'vitest'
-import type { Computed, Context, Interval, Op, Result, Signal, Spin, Turned } from './index.js'
+import type { Computed, Context, Interval, Op, Result, Signal, Snapshot, Spin, Turned } from './index.js'
 import {
   attempt,
   batch,
   computed,
   debounce,
   deferred,
+  deserialize,
   iterate,
   latest,
   mailbox,
   parallel,
   race,
   read,
+  restore,
   sample,
   scope,
   signal,
@@ -65,6 +67,19 @@ export function inference(ctx: Context): void {
   expectTypeOf(debounce(count, 5)).toEqualTypeOf<Spin<number>>()
   expectTypeOf(throttle(count, 5, (all: number[] = [], n) => [...all, n])).toEqualTypeOf<Spin<number[]>>()
 
+  const fork = ctx.fork({ bindings: { tenant: 'a' } })
+  expectTypeOf(fork).toEqualTypeOf<Context>()
+  expectTypeOf(fork.parent).toEqualTypeOf<Context | undefined>()
+  expectTypeOf(fork.enter(() => count.get())).toEqualTypeOf<number>()
+  expectTypeOf(fork.run(body)).toEqualTypeOf<Promise<{ total: string }>>()
+  expectTypeOf(ctx.snapshot({ includePending: false })).toEqualTypeOf<Snapshot>()
+  expectTypeOf(deserialize(ctx.snapshot().serialize())).toEqualTypeOf<Snapshot>()
+  expectTypeOf(restore(ctx.snapshot(), { build: (made) => made.spawn(body), drain: false })).toEqualTypeOf<Context>()
+
+  // @ts-expect-error -- the text of a snapshot is read first: deserialize(text)
+  restore(ctx.snapshot().serialize())
+  // @ts-expect-error -- a fork has the executor of its parent
+  ctx.fork({ executor: undefined })
   // @ts-expect-error -- a body is a generator, not an async function
   spin(async () => 1)
   // @ts-expect-error -- a spin is waited for, not tracked

@@ -24,12 +24,12 @@ export function requireContext(what: string): ReactiveContext {
   return context
 }
 
-/** Makes `context` current for `f` and for everything `f` starts. */
-export function enter<R>(context: ReactiveContext, f: () => R): R {
+/** Makes `context` current for `f`, which gets it as its argument, and for everything `f` starts. */
+export function enter<R>(context: ReactiveContext, f: (context: ReactiveContext) => R): R {
   const before = current
   current = context
   try {
-    return isStored(context) ? f() : (store as NonNullable<typeof store>).run(context, f)
+    return isStored(context) ? f(context) : (store as NonNullable<typeof store>).run(context, f, context)
   } finally {
     current = before
   }

@@ -11,8 +11,9 @@ import type { Handle } from '../graph/cell.js'
 import type { Timers } from '../executors/timers.js'
 import { RealTimers, VirtualTimers, requireVirtual } from '../executors/timers.js'
 import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } from './context-interface.js'
-import type { Budget, SessionResult } from '../drain/drainer.js'
+import type { Budget, DrainerOptions, SessionResult } from '../drain/drainer.js'
 import { Drainer, handleEach } from '../drain/drainer.js'
+import { LazyMap, LazySet } from '../drain/lazy-collections.js'
 import { EffectNode } from '../graph/effect.js'
 import {
   ContextStoppedError,
@@ -81,17 +82,17 @@ export class ReactiveContext implements Context {
   state: ContextState = 'running'
   generation = 0
   /** Bodies in progress, including those that clean up after a cancel. */
-  readonly runs = new Set<Run>()
+  readonly runs = new LazySet<Run>()
   /** Effects that have a clean-up function to call. */
-  readonly cleanups = new Set<EffectNode>()
+  readonly cleanups = new LazySet<EffectNode>()
   /** Signals whose feed is started. */
-  readonly feeds = new Set<SignalNode>()
+  readonly feeds = new LazySet<SignalNode>()
   /** What to call when the context stops: readers of values end. */
-  readonly endings = new Set<() => void>()
+  readonly endings = new LazySet<() => void>()
   /** Clean-ups whose children have ended, while they are being begun. */
   readonly dueCleanups: Cleanup[] = []
   /** When inherited and restored runs wake that were asleep and have no generator yet. */
-  readonly wakes = new Map<SpinNode, Wake>()
+  readonly wakes = new LazyMap<SpinNode, Wake>()
   waiterCount = 0
   /** The open batch. */
   batch: Batch | undefined
@@ -112,9 +113,9 @@ export class ReactiveContext implements Context {
   readonly #drainer: Drainer<ReactiveEvent>
   readonly #budget: Budget & { readonly monotonic: () => number }
   readonly #onFault: ContextOptions['onFault']
-  readonly #idleWaits = new IdleWaits()
-  readonly #offloads = new Offloads()
-  readonly #pendingCalls = new PendingCalls()
+  #idleWaits: IdleWaits | undefined
+  #offloads: Offloads | undefined
+  #pendingCalls: PendingCalls | undefined
   #isUnbounded: boolean
   readonly #isSynchronous: boolean
   #armings = 0
@@ -142,7 +143,7 @@ export class ReactiveContext implements Context {
     this.#budget = parent !== undefined ? parent.#budget : { events, ms, monotonic: host.monotonic }
     this.logPolicy = parent?.logPolicy ?? reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
     this.timers = this.#makeTimers(clock, keepAlive, stored?.now)
-    this.#drainer = this.#makeDrainer()
+    this.#drainer = new Drainer<ReactiveEvent>(new DrainHooks(this))
     if (parent === undefined) watchContext(this, (this.#estate = this.#makeEstate()))
     if (stored === undefined) return
     this.generation = stored.generation
@@ -176,7 +177,7 @@ export class ReactiveContext implements Context {
 
   enter<R>(f: () => R): R {
     if (this.state === 'closed') throw new ContextStoppedError('enter', this.state)
-    return enter(this, f)
+    return enter(this, () => f())
   }
 
   run<T>(spin: Spin<T> | Body<T>): Promise<T> {
@@ -190,7 +191,8 @@ export class ReactiveContext implements Context {
       return result.ok ? Promise.resolve(result.value as T) : Promise.reject(result.error)
     }
     return new Promise<T>((resolve, reject) => {
-      this.#start(node, this.#pendingCalls.open(node, typeof spin === 'function', resolve as Caller['resolve'], reject))
+      const calls = (this.#pendingCalls ??= new PendingCalls())
+      this.#start(node, calls.open(node, typeof spin === 'function', resolve as Caller['resolve'], reject))
     })
   }
 
@@ -228,7 +230,7 @@ export class ReactiveContext implements Context {
     checkRecord('idle', options)
     if (this.isDraining) throw new DerefInDrainError('idle')
     if (this.state !== 'running') return Promise.resolve(this.isIdle())
-    const waited = this.#idleWaits.wait(options.timeoutMs)
+    const waited = (this.#idleWaits ??= new IdleWaits()).wait(options.timeoutMs)
     this.checkIdle()
     return waited
   }
@@ -262,7 +264,7 @@ export class ReactiveContext implements Context {
     const guarded = (): void => {
       if (this.state !== 'running') return
       try {
-        enter(this, task)
+        enter(this, () => task())
       } catch (error) {
         this.fault('executor-task-fault', 'execute', error)
       }
@@ -278,7 +280,7 @@ export class ReactiveContext implements Context {
         'offload: this executor has no workers; create the context with workerPoolExecutor(...)',
       )
     }
-    return this.#offloads.add(executor.offload(name, args)) as Promise<T>
+    return (this.#offloads ??= new Offloads()).add(executor.offload(name, args)) as Promise<T>
   }
 
   stop(options: StopOptions = {}): Promise<StopReport> {
@@ -316,7 +318,7 @@ export class ReactiveContext implements Context {
       nodes: graph.nodeCount,
       observers: graph.linkCount,
       waiters: this.waiterCount,
-      offloaded: this.#offloads.count,
+      offloaded: this.#offloads?.count ?? 0,
       generation,
       stamp: graph.stamp,
       queueIdle: !isDraining && pending === 0,
@@ -467,7 +469,7 @@ export class ReactiveContext implements Context {
   }
 
   checkIdle(): void {
-    if (this.isIdle()) this.#idleWaits.end(true)
+    if (this.isIdle()) this.#idleWaits?.end(true)
   }
 
   fault(code: FaultCode, site: string, error: unknown, addr?: string): void {
@@ -490,18 +492,7 @@ export class ReactiveContext implements Context {
     }
   }
 
-  #makeDrainer(): Drainer<ReactiveEvent> {
-    return new Drainer<ReactiveEvent>({
-      schedule: (session, afterPause) => this.#schedule(session, afterPause),
-      session: (take) => this.#session(take),
-      mayRun: () => this.state === 'running',
-      failed: (error) => this.fault('event-error', 'drain', error),
-      emptied: () => this.#emptied(),
-      beforeRelease: () => this.beforeRelease?.(),
-    })
-  }
-
-  #schedule(session: () => void, afterPause: boolean): void {
+  scheduleSession(session: () => void, afterPause: boolean): void {
     const executor = this.#executor
     if (!afterPause) executor.execute(session)
     else if (executor.executeSoon !== undefined) executor.executeSoon(session)
@@ -509,7 +500,7 @@ export class ReactiveContext implements Context {
   }
 
   /** One drain session. Its handlers see this context as current, and no active run or reader of the code that triggered it. */
-  #session(take: () => ReactiveEvent | undefined): SessionResult {
+  runSession(take: () => ReactiveEvent | undefined): SessionResult {
     const { graph, activeRun, cause, activeStores } = this
     const { active } = graph
     this.activeRun = undefined
@@ -518,7 +509,7 @@ export class ReactiveContext implements Context {
     graph.active = undefined
     this.#take = take
     try {
-      return enter(this, this.#handleAll)
+      return enter(this, handleAll)
     } finally {
       this.activeRun = activeRun
       this.cause = cause
@@ -528,10 +519,11 @@ export class ReactiveContext implements Context {
     }
   }
 
-  #take: () => ReactiveEvent | undefined = () => undefined
+  #take: () => ReactiveEvent | undefined = takeNothing
 
-  readonly #handleAll = (): SessionResult =>
-    handleEach(this.#take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget)
+  handleAll(): SessionResult {
+    return handleEach(this.#take, this, this.#isUnbounded ? undefined : this.#budget)
+  }
 
   /** A session of one event, the write that was just made. */
   #settleNow(): void {
@@ -542,7 +534,7 @@ export class ReactiveContext implements Context {
     this.activeStores = undefined
     graph.active = undefined
     try {
-      enter(this, this.#settleWrite)
+      enter(this, settleWriteIn)
     } finally {
       this.activeRun = activeRun
       this.cause = cause
@@ -554,22 +546,16 @@ export class ReactiveContext implements Context {
     }
   }
 
-  readonly #settleWrite = (): void => {
-    try {
-      settleWrite(this, this.graph.write)
-    } catch (error) {
-      this.fault('event-error', 'signal-change', error)
-    }
-  }
-
-  readonly #process = (event: ReactiveEvent): void => {
+  handle(event: ReactiveEvent): void {
     processEvent(this, event)
     this.tracer?.eventProcessed(event, this.generation)
   }
 
-  readonly #failed = (event: ReactiveEvent, error: unknown): void => failEvent(this, event, error)
+  failed(event: ReactiveEvent, error: unknown): void {
+    failEvent(this, event, error)
+  }
 
-  #emptied(): void {
+  queueEmptied(): void {
     this.forks?.passOn()
     if (this.recentWriters.length > 0) for (const causer of this.recentWriters.splice(0)) causer.caused = 0
     this.checkIdle()
@@ -584,6 +570,7 @@ export class ReactiveContext implements Context {
     const outcomes: Result<unknown>[] = []
     const resolve = (value: unknown): void => void outcomes.push(success(value))
     const reject = (error: unknown): void => void outcomes.push(failure(error))
+    this.#pendingCalls ??= new PendingCalls()
     this.#start(node, this.#pendingCalls.open(node, isOnce, resolve, reject))
     this.drainNow()
     return outcomes[0]
@@ -611,17 +598,17 @@ export class ReactiveContext implements Context {
     this.timers.cancelAll()
     if (forks.length > 0) await Promise.all(forks.map((fork) => fork.stop({ deadlineMs })))
     if (this.isDraining) await new Promise<void>((resolve) => (this.#leftDrain = resolve))
-    const isInTime = await this.#offloads.ended(deadlineMs)
+    const isInTime = (await this.#offloads?.ended(deadlineMs)) ?? true
     this.state = 'stopped'
-    this.#idleWaits.end(false)
+    this.#idleWaits?.end(false)
     for (const end of Array.from(this.endings)) end()
-    this.#pendingCalls.rejectAll(new ContextStoppedError('run', this.state))
+    this.#pendingCalls?.rejectAll(new ContextStoppedError('run', this.state))
     return {
       state: 'stopped',
       timedOut: !isInTime,
       pending: this.#drainer.pending,
       running: this.runs.size,
-      offloaded: this.#offloads.count,
+      offloaded: this.#offloads?.count ?? 0,
     }
   }
 
@@ -644,6 +631,51 @@ export class ReactiveContext implements Context {
     this.overlay?.clear()
     this.tracer = undefined
     return report
+  }
+}
+
+const takeNothing = (): undefined => undefined
+
+const handleAll = (context: ReactiveContext): SessionResult => context.handleAll()
+
+function settleWriteIn(context: ReactiveContext): void {
+  try {
+    settleWrite(context, context.graph.write)
+  } catch (error) {
+    context.fault('event-error', 'signal-change', error)
+  }
+}
+
+/** Methods and not closures, which take memory in each context. */
+class DrainHooks implements DrainerOptions<ReactiveEvent> {
+  readonly #context: ReactiveContext
+
+  constructor(context: ReactiveContext) {
+    this.#context = context
+  }
+
+  schedule(session: () => void, afterPause: boolean): void {
+    this.#context.scheduleSession(session, afterPause)
+  }
+
+  session(take: () => ReactiveEvent | undefined): SessionResult {
+    return this.#context.runSession(take)
+  }
+
+  mayRun(): boolean {
+    return this.#context.state === 'running'
+  }
+
+  failed(error: unknown): void {
+    this.#context.fault('event-error', 'drain', error)
+  }
+
+  emptied(): void {
+    this.#context.queueEmptied()
+  }
+
+  beforeRelease(): void {
+    this.#context.beforeRelease?.()
   }
 }
 

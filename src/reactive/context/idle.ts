@@ -1,9 +1,10 @@
+import { LazySet } from '../drain/lazy-collections.js'
 import { describe } from '../errors.js'
 import * as host from '../host.js'
 
 /** Calls of `idle()` that are not resolved yet. */
 export class IdleWaits {
-  readonly #waits = new Set<(isIdle: boolean) => void>()
+  readonly #waits = new LazySet<(isIdle: boolean) => void>()
 
   /** Resolves true at the next idle moment, false when the timeout expires first. Never rejects. */
   wait(timeoutMs: number | undefined): Promise<boolean> {

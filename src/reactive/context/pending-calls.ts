@@ -1,9 +1,10 @@
+import { LazySet } from '../drain/lazy-collections.js'
 import { disposeSpin } from '../spins/cancel.js'
 import type { Caller, SpinNode } from '../spins/spin.js'
 
 /** Calls of `run` that are not answered yet. Stopping the context rejects them. */
 export class PendingCalls {
-  readonly #open = new Set<Caller>()
+  readonly #open = new LazySet<Caller>()
 
   /** Adds a call for the next result of `node`. With `isOnce` no other handle of the spin exists, so the answer disposes it. */
   open(node: SpinNode, isOnce: boolean, resolve: Caller['resolve'], reject: Caller['reject']): Caller {

@@ -1,3 +1,4 @@
+import { LazySet } from '../drain/lazy-collections.js'
 import { describe } from '../errors.js'
 import * as host from '../host.js'
 import { checkRecord } from './options.js'
@@ -31,7 +32,7 @@ export function deadlineOf(options: StopOptions): number {
 
 /** Tasks that run in worker threads. */
 export class Offloads {
-  readonly #running = new Set<Promise<void>>()
+  readonly #running = new LazySet<Promise<void>>()
 
   get count(): number {
     return this.#running.size

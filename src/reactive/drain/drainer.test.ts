@@ -65,11 +65,7 @@ test('a session that throws or rejects is reported, the lock is released and the
       mode = before === 'throw' ? 'reject' : 'work'
       if (before === 'throw') throw new Error('thrown')
       if (before === 'reject') return Promise.reject(new Error('rejected'))
-      return handleEach(
-        take,
-        (row) => handled.push(row),
-        () => undefined,
-      )
+      return handleEach(take, { handle: (row) => void handled.push(row), failed: () => undefined })
     },
     failed: (error) => failures.push((error as Error).message),
   })
@@ -92,11 +88,7 @@ test('an error of schedule or of failed leaves the drainer usable', async () => 
     },
     session: (take) => {
       fail('session')
-      return handleEach(
-        take,
-        (row) => handled.push(row),
-        () => undefined,
-      )
+      return handleEach(take, { handle: (row) => void handled.push(row), failed: () => undefined })
     },
     failed: () => fail('failed'),
   })
@@ -115,10 +107,12 @@ test('an error of one event does not affect the next, and a spent budget pauses'
   const run = (events: number): unknown =>
     handleEach(
       () => queue.shift(),
-      (row) => {
-        if (row === 1) throw new Error('first')
+      {
+        handle: (row) => {
+          if (row === 1) throw new Error('first')
+        },
+        failed: (row, error) => void failed.push([row, (error as Error).message]),
       },
-      (row, error) => failed.push([row, (error as Error).message]),
       { events, ms: 60_000, monotonic: () => 0 },
     )
   expect(run(2)).toEqual({ count: 2, paused: true })

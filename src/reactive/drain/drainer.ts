@@ -153,20 +153,25 @@ export interface Budget {
   readonly ms: number
 }
 
+/** What `handleEach` does with an event, and with the error of one. */
+export interface EventHandler<E> {
+  handle(event: E): void
+  failed(event: E, error: unknown): void
+}
+
 /** Handles events one by one. An error of one event goes to `failed`, and the next event is taken. */
 export function handleEach<E>(
   take: () => E | undefined,
-  handle: (event: E) => void,
-  failed: (event: E, error: unknown) => void,
+  handler: EventHandler<E>,
   budget?: Budget & { readonly monotonic: () => number },
 ): SessionResult {
   let count = 0
   const startedAt = budget?.monotonic() ?? 0
   for (let event = take(); event !== undefined; event = take()) {
     try {
-      handle(event)
+      handler.handle(event)
     } catch (error) {
-      failed(event, error)
+      handler.failed(event, error)
     }
     count++
     if (budget !== undefined && isSpent(budget, count, startedAt)) return { count, paused: true }

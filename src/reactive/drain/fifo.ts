@@ -1,6 +1,7 @@
 /** A first-in-first-out queue in a ring buffer: both ends are O(1), and items are copied only when it grows. */
 export class Fifo<T> {
-  #ring: (T | undefined)[] = new Array<T | undefined>(RING_MIN)
+  /** Without room until the first item comes: most queues of most contexts stay empty. */
+  #ring: (T | undefined)[] = []
   #head = 0
   #length = 0
 
@@ -43,7 +44,7 @@ export class Fifo<T> {
 
   #grow(): void {
     const items = this.toArray()
-    this.#ring = new Array<T | undefined>(items.length * 2)
+    this.#ring = new Array<T | undefined>(Math.max(RING_MIN, items.length * 2))
     for (let i = 0; i < items.length; i++) this.#ring[i] = items[i]
     this.#head = 0
   }

@@ -1,3 +1,4 @@
+import { LazySet } from '../drain/lazy-collections.js'
 import { ClockModeError, DerefInDrainError, describe } from '../errors.js'
 import type { Executor, TimerHandle } from './executors.js'
 import { checkDelay } from './executors.js'
@@ -25,7 +26,7 @@ export interface Timers {
 export class RealTimers implements Timers {
   readonly #executor: Executor
   readonly #keepAlive: boolean
-  readonly #armed = new Set<ArmedTimer>()
+  readonly #armed = new LazySet<ArmedTimer>()
   /** The handles of weak timers: what to cancel when the context was collected. */
   readonly handles = new Set<TimerHandle>()
   lent = 0

@@ -1,5 +1,6 @@
 import type { ReactiveContext } from '../context/context.js'
 import { captureStores } from '../context/ambient.js'
+import { LazyMap } from '../drain/lazy-collections.js'
 import { ComputedNode } from '../graph/computed.js'
 import type { GraphNode, ReaderNode } from '../graph/graph.js'
 import {
@@ -52,9 +53,9 @@ export class Overlay {
   readonly #context: ReactiveContext
   readonly #parent: ReactiveContext
   /** The fork's node of each home node. */
-  readonly #copies = new Map<Place, Place>()
+  readonly #copies = new LazyMap<Place, Place>()
   /** The home node of each of the fork's copies. */
-  readonly #homes = new Map<Place, Place>()
+  readonly #homes = new LazyMap<Place, Place>()
 
   constructor(context: ReactiveContext, parent: ReactiveContext) {
     this.#context = context

@@ -1,3 +1,4 @@
+import { LazySet } from '../drain/lazy-collections.js'
 import { cancelSpin, disposeSpin, dropCell, forgetReads, noteEnded } from './cancel.js'
 import type { ReactiveContext } from '../context/context.js'
 import { disposeOwned } from '../graph/effect.js'
@@ -44,7 +45,7 @@ export class SpinRunner {
   readonly #context: ReactiveContext
   readonly #stack: Frame[] = []
   readonly #stale: SpinNode[] = []
-  readonly #returned = new Set<MailboxNode>()
+  readonly #returned = new LazySet<MailboxNode>()
 
   constructor(context: ReactiveContext) {
     this.#context = context

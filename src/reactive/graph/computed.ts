@@ -84,10 +84,10 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
   }
 
   get(): T {
-    return this.graph.isForked ? readableContext(this, 'computed.get').nodeFor(this).#get(this) : this.#get(this)
+    return this.graph.isForked ? readableContext(this, 'computed.get').nodeFor(this).readBy(this) : this.readBy(this)
   }
 
-  #get(handle: ComputedNode<T>): T {
+  private readBy(handle: ComputedNode<T>): T {
     const active = this.graph.active
     if (active === undefined) {
       refuseForeignRead(handle)
@@ -97,13 +97,13 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
       // Linked after the refresh, so that the link records the stamp of the value that is returned.
       readByActive(active, this)
     }
-    return this.#unwrap()
+    return this.unwrap()
   }
 
   peek(): T {
     const node = readableContext(this, 'computed.peek').nodeFor(this)
     withoutReader(node.graph, () => node.bringUpToDate())
-    return node.#unwrap()
+    return node.unwrap()
   }
 
   /** A node of a fork with the same function and the same cached value; the caller gives it its dependencies. */
@@ -126,7 +126,7 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
     const { flags } = this
     // The common case first: an observed computed that no write has marked.
     if ((flags & (EVALUATED | MARKED | RUNNING)) === EVALUATED && this.subs !== undefined) return
-    if ((flags & RUNNING) !== 0) throw new CycleError(this.#cycle())
+    if ((flags & RUNNING) !== 0) throw new CycleError(this.findCycle())
     refresh(this)
   }
 
@@ -150,9 +150,9 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
     this.depsTail = undefined
     this.flags = (this.flags & ~IN_CYCLE) | RUNNING
     try {
-      this.#store(this.#f(), 0)
+      this.store(this.#f(), 0)
     } catch (error) {
-      this.#store(error, FAILED)
+      this.store(error, FAILED)
     }
     // The read that closed the cycle is not a dependency, so the result is not cached: the next reader evaluates again.
     const { flags } = this
@@ -165,14 +165,14 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
     dropUnread(this)
   }
 
-  #unwrap(): T {
+  private unwrap(): T {
     if ((this.flags & FAILED) !== 0) throw this.#outcome
     return this.#outcome as T
   }
 
-  #store(outcome: unknown, failed: number): void {
+  private store(outcome: unknown, failed: number): void {
     const { flags } = this
-    if ((flags & EVALUATED) !== 0 && (flags & FAILED) === failed && this.#isSame(outcome)) return
+    if ((flags & EVALUATED) !== 0 && (flags & FAILED) === failed && this.isSame(outcome)) return
     this.old = (flags & FAILED) === 0 ? (this.#outcome as T) : undefined
     this.#outcome = outcome
     this.flags = (flags & ~FAILED) | failed
@@ -180,14 +180,14 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
     this.stamp = this.graph.drawStamp()
   }
 
-  #isSame(outcome: unknown): boolean {
+  private isSame(outcome: unknown): boolean {
     const equals = this.#equals
     if (equals === undefined || (this.flags & FAILED) !== 0) return Object.is(this.#outcome, outcome)
     return isEqual(this.home, equals, this.#outcome as T, outcome as T, this)
   }
 
   /** The addresses on the cycle; marks every computed on it. */
-  #cycle(): string[] {
+  private findCycle(): string[] {
     const { evaluating } = this.graph
     const onCycle = evaluating.slice(evaluating.lastIndexOf(this)) as ComputedNode[]
     for (const node of onCycle) node.flags |= IN_CYCLE

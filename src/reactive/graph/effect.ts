@@ -117,8 +117,8 @@ export class EffectNode extends ObserverNode implements EffectOwner {
     const opened = openBatch(context)
     try {
       if (this.owned !== undefined) disposeOwned(this)
-      if (this.#cleanup !== undefined) this.#callCleanup()
-      if ((this.flags & DISPOSED) === 0) this.#call()
+      if (this.#cleanup !== undefined) this.callCleanup()
+      if ((this.flags & DISPOSED) === 0) this.call()
     } finally {
       if (opened !== undefined) closeBatch(context, opened)
       context.cause = cause
@@ -138,11 +138,11 @@ export class EffectNode extends ObserverNode implements EffectOwner {
     this.graph.nodeCount--
     dropAfter(this, undefined)
     disposeOwned(this)
-    this.#callCleanup()
+    this.callCleanup()
     this.context.trigger() // What it observed may have lost its last observer.
   }
 
-  #call(): void {
+  private call(): void {
     const { graph } = this
     const { active, activeRunId } = graph
     graph.active = this
@@ -151,29 +151,29 @@ export class EffectNode extends ObserverNode implements EffectOwner {
     this.flags |= RUNNING
     try {
       const cleanup = this.#f()
-      if (typeof cleanup === 'function') this.#keepCleanup(cleanup)
+      if (typeof cleanup === 'function') this.keepCleanup(cleanup)
     } finally {
       this.flags &= ~RUNNING
       graph.active = active
       graph.activeRunId = activeRunId
-      this.#endRun()
+      this.endRun()
     }
   }
 
-  #keepCleanup(cleanup: Cleanup): void {
+  private keepCleanup(cleanup: Cleanup): void {
     this.#cleanup = cleanup
     this.context.cleanups.add(this)
   }
 
-  #endRun(): void {
+  private endRun(): void {
     if ((this.flags & DISPOSED) === 0) return dropUnread(this)
     // It disposed itself while running: drop what it read after that, too.
     dropAfter(this, undefined)
     disposeOwned(this)
-    this.#callCleanup()
+    this.callCleanup()
   }
 
-  #callCleanup(): void {
+  private callCleanup(): void {
     const cleanup = this.#cleanup
     if (cleanup === undefined) return
     this.#cleanup = undefined

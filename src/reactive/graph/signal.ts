@@ -124,30 +124,30 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   get version(): number {
-    return this.#here('version').changes
+    return this.here('version').changes
   }
 
   get(): T {
-    return this.graph.isForked ? this.#here('get').#get(this) : this.#get(this)
+    return this.graph.isForked ? this.here('get').readBy(this) : this.readBy(this)
   }
 
   peek(): T {
-    return this.#here('peek').value
+    return this.here('peek').value
   }
 
   set(value: T): T {
-    return this.#write(writableContext(this, 'signal.set'), value)
+    return this.writeIn(writableContext(this, 'signal.set'), value)
   }
 
   update(f: (old: T) => T): T {
     const context = writableContext(this, 'signal.update')
-    return this.#write(context, f(context.nodeFor(this).value))
+    return this.writeIn(context, f(context.nodeFor(this).value))
   }
 
   compareAndSet(seen: T, next: T): boolean {
     const context = writableContext(this, 'signal.compareAndSet')
     if (!Object.is(context.nodeFor(this).value, seen)) return false
-    this.#write(context, next)
+    this.writeIn(context, next)
     return true
   }
 
@@ -157,22 +157,22 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
       const seen = context.nodeFor(this).value
       const next = await f(seen)
       if (context.state !== 'running') throw new ContextStoppedError('signal.updateAsync', context.state)
-      if (Object.is(context.nodeFor(this).value, seen)) return this.#write(context, next)
+      if (Object.is(context.nodeFor(this).value, seen)) return this.writeIn(context, next)
     }
   }
 
   watch(key: unknown, f: (next: T, old: T) => void): () => void {
     refuseInComputed(this.home, 'signal.watch')
     if (typeof f !== 'function') throw new TypeError(`signal.watch: expected a function, got ${describe(f)}`)
-    const node = this.#here('watch')
-    node.#refuseDisposed('watch')
-    const watchers = (node.#openExtras().watchers ??= new Map())
+    const node = this.here('watch')
+    node.refuseDisposed('watch')
+    const watchers = (node.openExtras().watchers ??= new Map())
     watchers.set(key, f)
-    node.#noteObservation()
+    node.noteObservation()
     return () => {
       if (watchers.get(key) !== f) return
       watchers.delete(key)
-      node.#noteObservation()
+      node.noteObservation()
     }
   }
 
@@ -185,12 +185,12 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   dispose(): void {
-    const node = this.#here('dispose')
-    if ((node.flags & DISPOSED) === 0) node.#end()
+    const node = this.here('dispose')
+    if ((node.flags & DISPOSED) === 0) node.end()
   }
 
   dropped(): void {
-    if ((this.flags & DISPOSED) === 0) this.#end()
+    if ((this.flags & DISPOSED) === 0) this.end()
   }
 
   get isDisposed(): boolean {
@@ -199,7 +199,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
 
   /** Calls `end` when the signal is disposed in this context; returns a function that cancels that. */
   onDispose(end: () => void): () => void {
-    const endings = (this.#openExtras().endings ??= new Set())
+    const endings = (this.openExtras().endings ??= new Set())
     endings.add(end)
     return () => void endings.delete(end)
   }
@@ -211,7 +211,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     const hasObservers = this.subs !== undefined || (this.#extras?.watchers?.size ?? 0) > 0
     const isObserved = hasObservers && !this.isDisposed
     if (isObserved === feed.isStarted) return
-    if (isObserved) this.#startFeed(context, feed)
+    if (isObserved) this.startFeed(context, feed)
     else this.stopFeed(context)
   }
 
@@ -247,29 +247,29 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   /** The node of this place in the current context, if it exists there. */
-  #here(what: string): SignalNode<T> {
+  private here(what: string): SignalNode<T> {
     return readableContext(this, `signal.${what}`).nodeFor(this)
   }
 
-  #get(handle: SignalNode<T>): T {
+  private readBy(handle: SignalNode<T>): T {
     const active = this.graph.active
     if (active !== undefined) readByActive(active, this)
     else refuseForeignRead(handle)
     return this.value
   }
 
-  #write(context: ReactiveContext, value: T): T {
+  private writeIn(context: ReactiveContext, value: T): T {
     const { overlay } = context
-    if (overlay === undefined) return this.#writeHere(context, value)
-    return overlay.change(this, (node) => node.#writeHere(context, value))
+    if (overlay === undefined) return this.writeHere(context, value)
+    return overlay.change(this, (node) => node.writeHere(context, value))
   }
 
   /**
    * Stores a value: draws a stamp, marks observers, calls watchers, and queues the event for the drain. Without observers
    * the event would do nothing but count the generation, so that is done here.
    */
-  #writeHere(context: ReactiveContext, value: T): T {
-    if ((this.flags & DISPOSED) !== 0) this.#refuseDisposed('write')
+  private writeHere(context: ReactiveContext, value: T): T {
+    if ((this.flags & DISPOSED) !== 0) this.refuseDisposed('write')
     const old = this.value
     if (this.isSame(context, old, value)) return old
     const { batch, graph } = context
@@ -284,7 +284,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
       graph.noteWriter(context.cause)
       markObservers(this)
     }
-    if (this.#extras?.watchers !== undefined) this.#announceAndCall(context, isHeard, value, old)
+    if (this.#extras?.watchers !== undefined) this.announceAndCall(context, isHeard, value, old)
     else if (batch === undefined) {
       if (isHeard) context.announceWrite(this as unknown as SignalNode)
       else context.generation++
@@ -293,7 +293,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   /** Watchers run after the write is queued and before the drain: a write of theirs comes after this one. */
-  #announceAndCall(context: ReactiveContext, isHeard: boolean, next: T, old: T): void {
+  private announceAndCall(context: ReactiveContext, isHeard: boolean, next: T, old: T): void {
     const isSingle = context.batch === undefined
     if (isSingle && isHeard) context.announceChange(this as unknown as SignalNode, undefined)
     else if (isSingle) context.generation++
@@ -301,27 +301,27 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     context.trigger()
   }
 
-  #refuseDisposed(what: string): void {
+  private refuseDisposed(what: string): void {
     if ((this.flags & DISPOSED) !== 0) throw new DisposedError(this.addr, `signal.${what}: signal`)
   }
 
-  #openExtras(): SignalExtras<T> {
+  private openExtras(): SignalExtras<T> {
     return (this.#extras ??= { equals: undefined, watchers: undefined, feed: undefined, endings: undefined })
   }
 
-  #noteObservation(): void {
+  private noteObservation(): void {
     if ((this.flags & HOOKED) === 0) return
     this.home.noteObservation(this)
     this.home.trigger()
   }
 
-  #startFeed(context: ReactiveContext, feed: Feed<T>): void {
+  private startFeed(context: ReactiveContext, feed: Feed<T>): void {
     feed.isStarted = true
     context.feeds.add(this as unknown as SignalNode)
     callHook(context, () => void (feed.stop = checkStop(feed.start(this))), this.addr)
   }
 
-  #end(): void {
+  private end(): void {
     this.flags |= DISPOSED
     this.graph.nodeCount--
     if (typeof this.#name === 'string') this.home.registry?.remove(this.#name)
@@ -329,7 +329,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     const extras = this.#extras
     if (extras === undefined) return
     extras.watchers = undefined
-    this.#noteObservation()
+    this.noteObservation()
     for (const end of Array.from(extras.endings ?? [])) end()
     extras.endings = undefined
   }

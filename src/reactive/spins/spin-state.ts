@@ -29,7 +29,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set captures(captures: readonly unknown[] | undefined) {
-    this.#set('captures', captures)
+    this.setRare('captures', captures)
   }
 
   /** Spins created in its body, by address. */
@@ -38,7 +38,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set children(children: Map<string, SpinNode> | undefined) {
-    this.#set('children', children)
+    this.setRare('children', children)
   }
 
   /** Cells created in its body, by address. */
@@ -47,7 +47,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set cells(cells: Map<string, Handle> | undefined) {
-    this.#set('cells', cells)
+    this.setRare('cells', cells)
   }
 
   /** Effects that its last run created; the next run disposes them. */
@@ -56,7 +56,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set owned(owned: EffectNode[] | undefined) {
-    this.#set('owned', owned)
+    this.setRare('owned', owned)
   }
 
   /** A cancellation that was requested before the first run. */
@@ -65,7 +65,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set cancelBeforeStart(cancel: { readonly reason: unknown } | undefined) {
-    this.#set('cancelBeforeStart', cancel)
+    this.setRare('cancelBeforeStart', cancel)
   }
 
   /** For a result that can be used up, like a permit: a wait then checks it in each run and records nothing. */
@@ -74,7 +74,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set isSpent(isSpent: ((value: unknown) => boolean) | undefined) {
-    this.#set('isSpent', isSpent)
+    this.setRare('isSpent', isSpent)
   }
 
   /** The write that caused its last event. */
@@ -83,7 +83,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set causingWrite(write: Write | undefined) {
-    this.#set('causingWrite', write)
+    this.setRare('causingWrite', write)
   }
 
   /** The stamp of the error that was reported because no caller waited for it. */
@@ -101,7 +101,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set isBodyChecked(isChecked: boolean) {
-    this.#flag(BODY_CHECKED, isChecked)
+    this.setFlag(BODY_CHECKED, isChecked)
   }
 
   /** Other spins could not be validated because of it; they are settled when this one is found valid. */
@@ -110,7 +110,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set hasBlocked(hasBlocked: boolean) {
-    this.#flag(HAS_BLOCKED, hasBlocked)
+    this.setFlag(HAS_BLOCKED, hasBlocked)
   }
 
   get isOnStack(): boolean {
@@ -118,7 +118,7 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set isOnStack(isOnStack: boolean) {
-    this.#flag(ON_STACK, isOnStack)
+    this.setFlag(ON_STACK, isOnStack)
   }
 
   /** Its log is being validated and a dependency is settled first: whether it is out of date is not known yet. */
@@ -127,16 +127,16 @@ export abstract class SpinState extends ObserverNode {
   }
 
   set isBeingChecked(isChecked: boolean) {
-    this.#flag(BEING_CHECKED, isChecked)
+    this.setFlag(BEING_CHECKED, isChecked)
   }
 
-  #set<K extends keyof RareState>(name: K, value: RareState[K]): void {
+  private setRare<K extends keyof RareState>(name: K, value: RareState[K]): void {
     if (value === undefined && this.#rare === undefined) return
     this.#rare ??= new RareState()
     this.#rare[name] = value
   }
 
-  #flag(flag: number, isSet: boolean): void {
+  private setFlag(flag: number, isSet: boolean): void {
     this.flags = isSet ? this.flags | flag : this.flags & ~flag
   }
 }

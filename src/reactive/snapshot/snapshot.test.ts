@@ -389,6 +389,7 @@ describe('restore', () => {
     at(fork, () => again.cells.n.set(1))
     expect([at(fork, () => again.cells.outer.get()), again.cells.outer.get()]).toEqual([2, 20])
     expect(nested.again(fork.snapshot()).cells.outer.get()).toBe(2)
+    expect(fork.snapshot().addresses).toContain('/signal:unused#0')
   })
 
   test('R61 misuse of restore is refused', () => {

@@ -26,7 +26,7 @@ export function storeContext(context: ReactiveContext, options: Required<Snapsho
   const places = findPlaces(context)
   const events = context.queued()
   const pending = findPending(context, events)
-  const cells: Record<string, StoredCell> = { ...context.restored?.unclaimed() }
+  const cells: Record<string, StoredCell> = { ...context.root.restored?.unclaimed() }
   for (const [addr, node] of places) {
     const stored = storeCell(node, pending, options)
     if (stored !== undefined) cells[addr] = stored

@@ -92,8 +92,10 @@ function insertAll(model: Model, items: readonly Item[], onDuplicate: OnDuplicat
     const job = jobOf(model, one.number)
     // A tick that moves a job instead of waiting for the earlier ones adds no parents: the job may be one of these.
     if (one.isMoved !== true || !isUnfinished(job) || item.policy === 'run-if-parked') continue
-    refuseCycle(model, job, parentsOf(item))
-    link(job, parentsOf(item), item.given.onParentFailure ?? 'wait')
+    const [parents, policy] = [parentsOf(item), item.given.onParentFailure ?? 'wait'] as const
+    refuseOwnKey(job, parents, policy)
+    refuseCycle(model, job, parents)
+    link(job, parents, policy)
   }
   return placed.map(({ number, isNew }) => ({ number, isNew }))
 }
@@ -125,7 +127,9 @@ function place(model: Model, item: Item, onDuplicate: OnDuplicate): Placed {
   if (onDuplicate === 'move' && !waits) return placeInSlot(model, item, { follows: holder })
   if (onDuplicate === 'replace') {
     // What the replaced successor followed, the new one follows.
-    const follows = model.jobs.find((job) => job.name === name && job.key === given.key && job.state === 'running')
+    const isFollowed = (job: ModelJob): boolean =>
+      job.name === name && job.key === given.key && job !== holder && isUnfinished(job)
+    const follows = model.jobs.find(isFollowed)
     return placeInSlot(model, item, { replaced: holder, follows })
   }
   // A move keeps the unique slot that the job took when it was enqueued.

@@ -140,6 +140,8 @@ function fireTicks(
   overlap: Recurring['overlap'],
 ): Tick[] {
   const ticks = planned.filter(({ at, byHand }) => !hasJob(schedule, at, byHand))
+  // Also when every tick is skipped: a job that is retried after its end does not count as one of an earlier tick again.
+  if (overlap !== 'allow') schedule.open = unfinishedOf(model, schedule)
   const last = ticks.findLast(({ outcome }) => outcome !== 'skipped')
   const fired = ticks.map((tick): Tick => {
     if (tick.outcome === 'skipped') return tick
@@ -152,6 +154,13 @@ function fireTicks(
   return fired
 }
 
+function unfinishedOf(model: Model, { open }: Schedule): number[] {
+  return open.filter((number) => {
+    const job = jobOf(model, number)
+    return isUnfinished(job) && job.state !== 'parked'
+  })
+}
+
 /** The number of its job; null when it gets none. */
 function fireTick(
   model: Model,
@@ -161,10 +170,7 @@ function fireTick(
   overlap: Recurring['overlap'],
 ): number | null {
   const { name, given } = schedule.spec
-  const unfinished = schedule.open.filter((number) => {
-    const job = jobOf(model, number)
-    return isUnfinished(job) && job.state !== 'parked'
-  })
+  const unfinished = unfinishedOf(model, schedule)
   const meets = overlap === 'allow' || unfinished.length === 0 ? 'none' : overlap
   if (overlap !== 'allow') schedule.open = unfinished
   if (meets === 'skip') return null

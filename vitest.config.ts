@@ -18,6 +18,7 @@ const BEHAVIOUR = [
   'links',
   'recurring',
   'groups',
+  'sequences',
   'clocks',
   'liveness',
   'signals',

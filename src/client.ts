@@ -12,8 +12,12 @@ import type { FlowGraph, FlowParts } from './client/flow/flow.js'
 import { parentResults } from './client/read/parent-results.js'
 import { Enqueuer } from './client/enqueue/enqueuer.js'
 import { copyOptions } from './client/enqueue/call-snapshot.js'
-import { editedOptions } from './client/commands/edit.js'
+import { editedOptions, refuseForSequence } from './client/commands/edit.js'
 import type { JobEdit } from './client/commands/edit.js'
+import { findSequence, writtenSequence } from './client/sequence/sequence.js'
+import type { Sequence, SequenceParts } from './client/sequence/sequence.js'
+import { SequenceWriter } from './client/sequence/write-sequence.js'
+import type { SequenceOptions } from './client/sequence/write-sequence.js'
 import { groupHandle } from './client/commands/groups.js'
 import type { GroupHandle } from './client/commands/groups.js'
 import { queryOf } from './client/read/query.js'
@@ -34,7 +38,7 @@ import { checkPayload } from './job/definition/schema.js'
 import type { FindQuery } from './store/find.js'
 import type { Claim, JobRow, NewJob } from './store/store.js'
 
-export interface ClientParts extends CommandParts {
+export interface ClientParts extends Omit<CommandParts, 'keepCancelledMs'> {
   readonly registry: Registry
   readonly codec: Codec
   /** Reads the caller's async context at each enqueue; undefined when nothing is captured. */
@@ -51,11 +55,16 @@ export class Client {
   readonly #parts: ClientParts
   readonly #waiters: ResultWaiters
   readonly #enqueuer: Enqueuer
+  readonly #sequences: SequenceWriter
+  readonly #commands: CommandParts
 
   constructor(parts: ClientParts) {
     this.#parts = parts
     this.#waiters = new ResultWaiters(parts.store, parts.world)
-    this.#enqueuer = new Enqueuer({ ...parts, toHandle: (id, isNew) => this.#handle(id, isNew) })
+    const enqueuing = { ...parts, toHandle: (id: string, isNew: boolean) => this.#handle(id, isNew) }
+    this.#enqueuer = new Enqueuer(enqueuing)
+    this.#sequences = new SequenceWriter(enqueuing)
+    this.#commands = { ...parts, keepCancelledMs: (name) => this.#keepMs(name, 'cancelled') }
   }
 
   enqueue(
@@ -82,6 +91,24 @@ export class Client {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
+  }
+
+  /** Writes a sequence, and returns the handle of its job. */
+  sequence(
+    job: Enqueueable,
+    items: readonly unknown[],
+    options: SequenceOptions | undefined,
+  ): Promise<Handle<unknown>> {
+    return this.#sequences.write(job, items, options)
+  }
+
+  /** The sequence of a job that was just written. */
+  writtenSequence(handle: Handle<unknown>): Sequence {
+    return writtenSequence(this.#sequenceParts(), handle)
+  }
+
+  findSequence(target: unknown): Sequence {
+    return findSequence(this.#sequenceParts(), target)
   }
 
   /** `writer` inserts the graph: this client, or the hooks in front of it. */
@@ -157,7 +184,7 @@ export class Client {
         store: this.#parts.store,
         plan: (...args) => this.#enqueuer.plan(...args),
         planSync: (...args) => this.#enqueuer.planSync(...args),
-        command: (row, command) => commandJob(this.#parts, row.id, command, (r) => this.#change(command, r), row),
+        command: (row, command) => commandJob(this.#commands, row.id, command, (r) => this.#change(command, r), row),
       },
       id,
       options,
@@ -185,7 +212,7 @@ export class Client {
   }
 
   #command(id: string, command: Command, how: (row: JobRow) => Change | Promise<Change>): Promise<boolean> {
-    return commandJob(this.#parts, id, command, how)
+    return commandJob(this.#commands, id, command, how)
   }
 
   /** The fields that a command writes beside the new state. */
@@ -205,6 +232,7 @@ export class Client {
   }
 
   async #editOf(row: JobRow, change: JobEdit): Promise<Change> {
+    refuseForSequence(row, change)
     const registered = this.#parts.registry.runnable(row.name)
     const payload =
       change.payload !== undefined ? await this.#editedPayload(row.name, registered, change.payload) : undefined
@@ -272,6 +300,15 @@ export class Client {
       world: this.#parts.world,
       codecOf: (name) => this.#codecOf(name),
     })
+  }
+
+  #sequenceParts(): SequenceParts {
+    return {
+      ...this.#commands,
+      codecOf: (name) => this.#codecOf(name),
+      handle: (id) => this.#handle(id, false),
+      nameOf: (job) => this.#parts.registry.lookUp(job).job.name,
+    }
   }
 
   #record(row: JobRow): JobRecord {

@@ -619,6 +619,32 @@ export async function dependencies(mill: Mill): Promise<void> {
 
 // ── Groups ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+export async function sequences(mill: Mill): Promise<void> {
+  const sequence = await mill.sequence(sendEmail, [{ to: 'a' }], { key: 'k', start: false, retry: { limit: 2 } })
+  // @ts-expect-error an item must fit the job
+  await mill.sequence(sendEmail, [{ to: 5 }])
+  // @ts-expect-error a sequence has no time of its own
+  await mill.sequence(sendEmail, [{ to: 'a' }], { in: '1h' })
+  // @ts-expect-error nor parents
+  await mill.sequence(sendEmail, [{ to: 'a' }], { after: ['x'] })
+  await mill.sequence('by-name', [{ anything: 1 }])
+  expectType<boolean>()(await sequence.pause())
+  const { state, done, requested, error, item } = await sequence.progress()
+  expectType<'waiting' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled'>()(state)
+  expectType<number>()(done)
+  expectType<'pause' | 'cancel' | undefined>()(requested)
+  expectType<number | undefined>()(error?.index)
+  expectType<number | undefined>()(item?.total)
+  expectType<{ done: number; total: number }>()(await sequence.result({ timeout: '1m' }))
+  for (const { index, log } of await sequence.output({ from: 0, limit: 10 })) {
+    expectType<number>()(index)
+    expectType<readonly string[]>()(log)
+  }
+  expectType<boolean>()(await mill.sequence([sendEmail, 'k']).resume())
+  expectType<string>()(mill.sequence('0192').id)
+  job('item', async (p: { to: string }, ctx) => `${p.to} ${ctx.sequence?.index}`)
+}
+
 export async function groups(mill: Mill): Promise<void> {
   const group = mill.group('spring', { whenDone: [sendEmail, { to: 'a' }, { queue: 'reports' }] })
   mill.group('spring')

@@ -18,6 +18,8 @@ import { logStopped, startParts } from './mill/started-parts.js'
 import type { StartedParts } from './mill/started-parts.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
+import type { SequenceOptions } from './client/sequence/write-sequence.js'
+import { thenOrRetry } from './store/unknown-outcome.js'
 import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
@@ -77,7 +79,7 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
-class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
+class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow' | 'sequence'> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -132,6 +134,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       codec: options.codec ?? defaultCodec,
       capture: this.#hooksAndContext.capture,
       insideHandler: () => this.#inside.getStore() !== undefined,
+      callingJob: () => this.#inside.getStore()?.id,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       unregistered: (name) => this.#unregistered.note(name),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
@@ -162,6 +165,12 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
   flow(build: unknown, options?: unknown): Promise<unknown> {
     return this.#client.runFlow(build, options, this.#enqueuer)
+  }
+  sequence(...args: readonly [unknown, (readonly unknown[])?, SequenceOptions?]): unknown {
+    if (args.length < 2) return this.#client.findSequence(args[0])
+    const [job, items, options] = args
+    const written = this.#enqueuer.sequence(job as Enqueueable, items as readonly unknown[], options)
+    return thenOrRetry(written, (handle) => this.#client.writtenSequence(handle))
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)

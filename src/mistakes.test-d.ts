@@ -92,8 +92,6 @@ await millrace({ queues: { mail: { concurrency: 1, bogus: 1 } } })
 
 export function later(handle: Handle<unknown>, group: GroupHandle): readonly unknown[] {
   return [
-    // @ts-expect-error says "Property 'sequence' does not exist on type 'Mill'"
-    mill.sequence(resize, []),
     // @ts-expect-error says "Property 'why' does not exist on type 'Mill'"
     mill.why('id'),
     // @ts-expect-error says "Property 'live' does not exist on type 'Mill'"

@@ -756,7 +756,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   })
 
   test.each([
-    'sequence',
     'retryOne',
     'retryAll',
     'why',

@@ -1,6 +1,8 @@
 import type { JobEdit } from '../client/commands/edit.js'
 import type { FlowBuilder, FlowHandles } from '../client/flow/flow.js'
 import type { GroupHandle, GroupOptions } from '../client/commands/groups.js'
+import type { Sequence } from '../client/sequence/sequence.js'
+import type { SequenceOptions } from '../client/sequence/write-sequence.js'
 import type { QueueHandle } from '../client/commands/queues.js'
 import type { AnyJob, Job } from '../job/definition/define.js'
 import type { Duration, When } from '../job/duration/duration.js'
@@ -101,6 +103,29 @@ export interface Mill {
    * ```
    */
   flow<Built>(build: (f: FlowBuilder) => Built, options?: { readonly tx?: unknown }): Promise<FlowHandles<Built>>
+
+  /**
+   * Works off a long list in order, one item at a time, with the job's handler: pause, resume, cancel, reset, ordered output and
+   * progress, from any process. The items are written with it, whole or not at all. The same key while it is unfinished gives that
+   * sequence.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const archive = job('archive', async (contact: { id: number }, ctx) => `archived ${contact.id} of ${ctx.sequence?.total}`)
+   * const mill = await millrace({ store: ':memory:', jobs: [archive] })
+   * const sequence = await mill.sequence(archive, [{ id: 1 }, { id: 2 }], { key: 'archive-42' })
+   * await mill.start()
+   * await sequence.result()
+   * for (const { index, result } of await sequence.output()) console.log(index, result)
+   * ```
+   */
+  sequence<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
+    items: readonly NoInfer<Payload>[],
+    options?: SequenceOptions,
+  ): Promise<Sequence<Result>>
+  /** A sequence by its id, or by its job and key: the unfinished one, else the newest. Nothing is read before a verb is called. */
+  sequence(target: string | readonly [job: Enqueueable, key: string]): Sequence
 
   /** Cancels the waiting job of that key. False when no job of that key was waiting. */
   unschedule(job: Enqueueable, key: string): Promise<boolean>

@@ -17,7 +17,6 @@ const LIST = 'list jobs with mill.find(filter) and schedules with mill.schedules
 
 /** Verbs that are announced and not built yet. They are not in the type `Mill`: TypeScript refuses them too. */
 export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
-  sequence: { how: 'reject', instead: 'let each job come after the one before it: build them with mill.flow()' },
   send: { how: 'reject', instead: 'enqueue a job when the event comes' },
   steps: { how: 'reject', instead: 'make each step a job, and link them with mill.flow()' },
   why: { how: 'reject', instead: 'read state, reason, error, dueAt and attempts of mill.get(id)' },
@@ -46,7 +45,7 @@ export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   live: { how: 'throw when read', instead: POLL_OR_HOOK },
 }
 
-/** Refuses them by name: "mill.sequence is not a function" would say neither that it is planned nor what to use instead. */
+/** Refuses them by name: "mill.send is not a function" would say neither that it is planned nor what to use instead. */
 export function refuseNotYet(prototype: object): void {
   for (const [verb, { how, instead }] of Object.entries(NOT_YET_VERBS)) {
     if (how === 'reject')

@@ -57,8 +57,33 @@ export interface Census {
   /** Open links between a parent and a child that it blocks, and parents whose ends are still to be handled. */
   readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: LinkPolicy }[]
   readonly todos: readonly string[]
+  /** The log of each sequence: the current run of its job, and what it recorded. */
+  readonly sequences: readonly CensusSequence[]
+  /** The numbers of rows of long work, of deleted jobs and old runs too. */
+  readonly long: {
+    readonly steps: number
+    readonly workflows: number
+    readonly lists: number
+    readonly items: number
+    readonly leftovers: number
+  }
   /** Rows of unfinished or ended jobs without a row in `jobs`: must be none. */
   readonly strays: number
+}
+
+export interface CensusSequence {
+  readonly id: string
+  readonly run: number
+  readonly total: number
+  /** The number of its items that are in the store. */
+  readonly items: number
+  /** The rows of its run in order of their addresses; `value` is the result as it is stored. */
+  readonly rows: readonly {
+    readonly address: string
+    readonly no: number | null
+    readonly attempt: number
+    readonly value: string | null
+  }[]
 }
 
 export interface CensusJob {

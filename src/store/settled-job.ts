@@ -45,7 +45,8 @@ export function settleJob<Run>(
     streak: settlement.streak,
     startedAt: ended.startedAt,
     // A job that is given back without an attempt was held in advance, unless it was in flight at a crash.
-    hasBegun: ended.running !== undefined || settlement.to !== 'ready' || settlement.streak > 0,
+    hasBegun:
+      ended.running !== undefined || outcome.kind === 'yielded' || settlement.to !== 'ready' || settlement.streak > 0,
     worker: ended.worker,
     result: settlement.result,
     error: settlement.error === null ? null : JSON.stringify(settlement.error),

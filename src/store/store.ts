@@ -11,6 +11,7 @@ import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
+import type { Appended, AppendedStep, Boundary, ClaimedSequence, NewStep, SequenceStore } from './sequences.js'
 import type { TransactionStore } from './transaction-store.js'
 import type { JobRequest, PendingRequest, SettleResult } from './requests.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
@@ -18,8 +19,8 @@ import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, Lease
 /**
  * The store contract: whole job verbs, never fragments of SQL. One verb is one statement or one transaction, all or
  * nothing. Verbs are grouped in roles by their users: `jobs` (client, upkeep), `leases` (worker, rescue), `queues`
- * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`. Every store passes
- * `test/contract/store-contract.ts`.
+ * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`, `sequences`. Every
+ * store passes `test/contract/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and no instants of their own.
  * And a write made under a claim carries the claim's fence, and writes nothing when another claim holds the job.
@@ -32,6 +33,7 @@ export interface Store {
   readonly changes: ChangeStore
   readonly transactions: TransactionStore
   readonly schedules: ScheduleStore
+  readonly sequences: SequenceStore
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>
@@ -91,6 +93,10 @@ export interface LeaseStore {
   reportJobs(reports: readonly Report[]): Promise<readonly number[]>
   /** Writes the settlements of claimed jobs, altered by their pending requests, and closes leases. */
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult>
+  /** Appends a row to the log of a claimed job, whose claim goes on, and returns what may happen next. */
+  appendStep(appended: AppendedStep): Promise<Appended>
+  /** Whether the claim of a sequence may begin another item; reads only. */
+  readBoundary(claim: HeldJob): Promise<Boundary>
   /** Voids claims whose reply was lost: they can take no job afterwards. Returns the jobs they had already taken. */
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]>
   /** The suspects of this claim outlived their quarantine: a later crash is charged to none of them. */
@@ -311,6 +317,8 @@ export interface ClaimedJob extends Claim {
   readonly log: string | null
   /** The job may have children. Only a store that needs this at settlement sets it. */
   readonly isParent?: boolean | undefined
+  /** The job is a sequence: where it continues. */
+  readonly sequence?: ClaimedSequence | undefined
 }
 
 export interface Report extends Claim {
@@ -345,6 +353,10 @@ export interface SettledJob extends Claim {
   readonly log: string | null
   readonly keepMs: number
   readonly isParent?: boolean | undefined
+  /** A row of the job's log that is written in the same transaction. */
+  readonly step?: NewStep | undefined
+  /** Only the step is written, and the claim goes on: an item of a sequence that settles itself and is not the last. */
+  readonly claimGoesOn?: boolean | undefined
 }
 
 export type { LeasedJob }

@@ -1,4 +1,5 @@
 import type { GroupSeal } from './groups.js'
+import type { NewSequence } from './sequences.js'
 import type { Claim, Inserted, InsertOptions, NewJob, SettledJob } from './store.js'
 
 /**
@@ -16,6 +17,8 @@ export interface TransactionStore {
     jobs: readonly NewJob[],
     options: InsertOptions,
   ): readonly Inserted[] | Promise<readonly Inserted[]>
+  /** Like `insertSequence`. */
+  insertSequenceIn(tx: unknown, sequence: NewSequence): Inserted | Promise<Inserted>
   /** Like `sealGroup`. */
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean>
   /** Writes the settlement of a claimed job; false, and nothing is written, when the claim is lost. */

@@ -96,7 +96,7 @@ export class SteppedWorker {
   /** Calls the handler of an attempt once more. That attempt is over, so what it enqueues is under no claim. */
   callAgain(attempt: Running): Promise<unknown> {
     const { claimed, registered, options, startedAt, begunAt } = attempt
-    const begin = { claimed, registered, options, startedAt, begunAt, reported: true }
+    const begin = { claimed, registered, options, startedAt, begunAt, heldSince: begunAt, reported: true }
     const parts = this.#parts
     const context = new Running(
       { ...begin, timeoutMs: Infinity, slowAfterMs: Infinity },

@@ -49,6 +49,8 @@ export async function buildTestMill(
   const time = new VirtualTime(begin?.ok === true ? begin.atMs : START)
   const world = testWorld(time)
   const store = await openStore(world, () => Math.floor(time.now))
+  // Its worker holds no job in advance, and a wait for that would be one in virtual time.
+  Object.assign(store, { info: { ...store.info, heldUnconfirmedMs: 0 } })
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
   const started: { parts?: PartsToStart; worker?: SteppedWorker } = {}
   const mill = await buildMill(

@@ -1,3 +1,4 @@
+import { LeaseLostError } from '../errors.js'
 import type { Store } from '../store/store.js'
 import { SingleFlight } from '../world/single-flight.js'
 import type { Cancel } from '../world/timers.js'
@@ -66,16 +67,25 @@ export class RequestReader {
   async #read(): Promise<void> {
     try {
       await abortCancelledJobs(this.#parts)
+      await abortResetItems(this.#parts)
     } catch (error) {
       this.#parts.storeFailed('read requested changes', error)
     }
   }
 }
 
+/** Aborts every item of a sequence whose claim is lost: the sequence was reset, and its next run must not wait for it. */
+async function abortResetItems({ store, running }: Pick<RequestReaderParts, 'store' | 'running'>): Promise<void> {
+  const items = [...running].filter((each) => each.claimed.sequence !== undefined && !each.settled)
+  if (items.length === 0) return
+  const { mine, paused } = await store.leases.confirmJobs(items.map(({ claimed }) => claimed))
+  for (const item of items)
+    if (!mine.has(item.claimed.ref) && !paused.has(item.claimed.ref))
+      item.abort(new LeaseLostError(`sequence ${item.id} was reset or taken away while an item ran`))
+}
+
 /** Aborts every handler of this worker whose job was cancelled. */
-export async function abortCancelledJobs(
-  parts: Pick<RequestReaderParts, 'store' | 'running' | 'cancel'>,
-): Promise<void> {
+async function abortCancelledJobs(parts: Pick<RequestReaderParts, 'store' | 'running' | 'cancel'>): Promise<void> {
   const requests = await parts.store.leases.readRequests()
   if (requests.length === 0) return
   const cancels = new Map(requests.filter(({ kind }) => kind === 'cancel').map((request) => [request.ref, request]))

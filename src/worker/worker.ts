@@ -75,6 +75,7 @@ export class Worker {
     this.#inFlight = new InFlight(parts, {
       options: () => this.#options,
       workerId: () => this.workerId ?? '',
+      isDraining: () => this.#quarantine.isDraining,
       wake: () => this.wake(),
       // A drain or the return of jobs waits for this write.
       written: () => (this.#quarantine.isDraining || this.#returning) && this.wake(),

@@ -4,6 +4,7 @@ import { enqueueLimits } from './enqueue-limits.js'
 import { placeLimits } from './place-limits.js'
 import { readPages } from './read-pages.js'
 import { scheduleLimits } from './schedule-limits.js'
+import { sequenceLimits } from './sequence-limits.js'
 import { sqlLimits } from './sql-limits.js'
 import { storeWrites } from './store-writes.js'
 import { timeLimits } from './time-limits.js'
@@ -22,4 +23,5 @@ export const bounds: readonly Bound[] = [
   ...workerLimits,
   ...placeLimits,
   ...sqlLimits,
+  ...sequenceLimits,
 ]

@@ -36,6 +36,9 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
     why: 'a pure wait, or how often something is done: one more millisecond changes no result',
     bounds: [
       'src/client/read/result-waiters.ts#POLL_FIRST_MS',
+      'src/worker/in-flight/in-flight.ts#YIELD_AFTER_MS',
+      'src/worker/in-flight/sequence-items.ts#RETRY_FIRST_MS',
+      'src/worker/in-flight/sequence-items.ts#RETRY_MAX_MS',
       'src/client/read/result-waiters.ts#POLL_MAX_MS',
       'src/mill/options.ts#STOP_DEADLINE_MS',
       'src/worker/executors/child.ts#STDERR_KEPT',
@@ -163,6 +166,8 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/store/verbs/commands.ts#TRIES',
       'src/store/verbs/conflicts.ts#TRIES',
       'src/store/verbs/schedules.ts#TRIES',
+      'src/store/verbs/sequences.ts#TRIES',
+      'src/worker/in-flight/sequence-items.ts#BOUNDARY_TRIES',
     ],
   },
   {

@@ -15,6 +15,7 @@ import { pruningCases } from './pruning.js'
 import { scheduleCases } from './schedules.js'
 import { quarantineCases } from './quarantine.js'
 import { rescueCases } from './rescue.js'
+import { sequenceCases } from './sequences.js'
 import { settlingCases } from './settling.js'
 import { successorCases } from './successors.js'
 import { concurrentCommandCases } from './concurrent-commands.js'
@@ -45,5 +46,6 @@ export const storeContract: readonly ContractCase[] = [
   ...successorCases,
   ...groupsCases,
   ...groupsModelCases,
+  ...sequenceCases,
   ...censusCases,
 ]

@@ -5,9 +5,10 @@ import { only } from './fixture.js'
 import { transactionCase } from './transaction-fixture.js'
 import type { TransactionFixture, TransactionCase } from './transaction-fixture.js'
 import { transactionLinkCases } from './transaction-links.js'
+import { transactionSequenceCases } from './transaction-sequences.js'
 
 /** What every store must do inside a caller's transaction; used like `storeContract`, with a way to begin one. */
-const cases: TransactionCase[] = [...transactionLinkCases]
+const cases: TransactionCase[] = [...transactionLinkCases, ...transactionSequenceCases]
 
 function contract(name: string, run: (fixture: TransactionFixture) => Promise<void>): void {
   cases.push(transactionCase(name, run))

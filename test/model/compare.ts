@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Census, CensusJob } from '../../src/store/census.js'
+import type { Census, CensusJob, CensusSequence } from '../../src/store/census.js'
 import { membersOf } from './reference/groups.js'
 import { isFinal, isUnfinished, jobOf } from './reference/state.js'
 import type { Group, Model, ModelJob } from './reference/state.js'
@@ -76,11 +76,19 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
   const unfinished = new Set(census.jobs.flatMap(({ id, state }) => (state === null || isFinal(state) ? [] : [id])))
   const isTaken = ({ job, until }: Census['slots'][number]): boolean =>
     unfinished.has(job) || (until !== null && until > now)
+  const sequences = new Set(census.sequences.map(({ id }) => id))
+  const fences = new Map(census.jobs.map(({ seq, fence }) => [seq, fence]))
   return {
-    jobs: census.jobs.map((job) => storedJob(job, ids)).toSorted(byNumber),
+    jobs: census.jobs.map((job) => storedJob(job, ids, sequences.has(job.id))).toSorted(byNumber),
+    sequences: sorted(census.sequences.map((one) => [named(one.id), one.total, ...recordedOf(one)])),
     keys: sorted(census.keys.map(({ name, key, seq }) => [name, key, bySeq.get(seq)])),
     slots: sorted(census.slots.filter(isTaken).map(({ name, job, until }) => [name, named(job), until])),
-    claimed: sorted(census.leases.flatMap(({ jobs }) => jobs.map((seq) => bySeq.get(seq)))),
+    // A lease lists what its claim took: a sequence that was reset has left it.
+    claimed: sorted(
+      census.leases.flatMap(({ fence, jobs }) =>
+        jobs.filter((seq) => fences.get(seq) === fence).map((seq) => bySeq.get(seq)),
+      ),
+    ),
     requests: sorted(census.requests.map(({ seq, kind }) => [bySeq.get(seq), kind])),
     pauses: sorted(census.pauses.filter(isOn).map(({ queue, until }) => [queue, until])),
     ticks: sorted(census.ticks.map(({ schedule, at, byHand, job }) => [schedule, at, byHand === 1, named(job)])),
@@ -97,12 +105,19 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
   }
 }
 
-function storedJob(job: CensusJob, ids: KnownIds): ComparedJob {
+/** The number of recorded items, and the failed attempts of the next one. */
+function recordedOf({ rows }: CensusSequence): readonly number[] {
+  return [rows.filter(({ no }) => no !== null).length, rows.find(({ no }) => no === null)?.attempt ?? 0]
+}
+
+function storedJob(job: CensusJob, ids: KnownIds, isSequence: boolean): ComparedJob {
   const { name, queue, key, group, state, attempt, crashes, keepUntil, tableCount, tick, dueAt, retries, streak } = job
   const after = job.after.map((id) => ids.number(id) ?? '?')
   const number: Numbered = ids.number(job.id) ?? '?'
-  const all = { number, name, queue, key, group, state, attempt, crashes, after, tick, tableCount }
-  return state !== null && isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, retries, streak }
+  // The attempts of a sequence are those of its items.
+  const counts = isSequence ? { crashes } : { attempt, crashes, retries }
+  const all = { number, name, queue, key, group, state, after, tick, tableCount, ...counts }
+  return state !== null && isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, streak }
 }
 
 function expectedOf(model: Model, ids: KnownIds): object {
@@ -112,6 +127,11 @@ function expectedOf(model: Model, ids: KnownIds): object {
   const running = unfinished.filter(({ state }) => state === 'running')
   return {
     jobs: there.map((job) => expectedJob(job, seen)).toSorted(byNumber),
+    sequences: sorted(
+      there.flatMap(({ number, sequence }) =>
+        sequence === null ? [] : [[seen(number), sequence.total, sequence.done, sequence.attempts]],
+      ),
+    ),
     keys: sorted(unfinished.flatMap(({ name, key, number }) => (key === null ? [] : [[name, key, number]]))),
     slots: sorted(
       [...model.slots].flatMap(([name, { holder, until }]) =>
@@ -141,8 +161,9 @@ function expectedOf(model: Model, ids: KnownIds): object {
 function expectedJob(job: ModelJob, seen: (number: number) => Numbered): ComparedJob {
   const { number, name, queue, key, group, state, attempt, retries, crashes, keepUntil, dueAt, streak } = job
   const after = job.after.map(seen)
-  const all = { number, name, queue, key, group, state, attempt, crashes, after, tick: tickOf(job), tableCount: 1 }
-  return isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, retries, streak }
+  const counts = job.sequence === null ? { attempt, crashes, retries } : { crashes }
+  const all = { number, name, queue, key, group, state, after, tick: tickOf(job), tableCount: 1, ...counts }
+  return isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, streak }
 }
 
 /** The counters do not tell running members from ready ones. */

@@ -183,6 +183,15 @@ export class Fleet {
     return self.begun
   }
 
+  /** Ends the handler of an item; the next one, if it begins. */
+  async endItem(index: number, end: () => void): Promise<RunningHandler | undefined> {
+    const self = this.#of(index)
+    self.begun = undefined
+    end()
+    await this.calm()
+    return self.begun
+  }
+
   /** The claim is written, and its answer is lost on the way: the worker gives back what it may have taken. */
   async loseClaim(index: number, queue: string, isIdle: boolean): Promise<void> {
     this.#lostAnswers = 1

@@ -2,6 +2,7 @@ import type { Mill } from '../../src/index.js'
 import type { KnownIds } from './compare.js'
 import { enqueue, enqueueMany, flow, schedule } from './reference/enqueue.js'
 import { seal } from './reference/groups.js'
+import { makeSequence } from './reference/sequences.js'
 import type { Enqueue, Model } from './reference/state.js'
 import type { Given, InsertStep, Node } from './steps.js'
 
@@ -41,6 +42,15 @@ export function insertOf(step: InsertStep, parts: Parts): Insert {
       return flowOf(step, parts)
     case 'seal':
       return sealOf(step, parts)
+    case 'sequence': {
+      const { total, start } = step
+      const { name, ...given } = step.given
+      const items = Array.from({ length: total }, () => ({}))
+      return {
+        inModel: () => [makeSequence(model, name, total, start, given)],
+        inMill: (tx) => one(mill.sequence(name, items, { ...millOptions(given, parts), start, tx } as object)),
+      }
+    }
   }
 }
 

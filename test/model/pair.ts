@@ -16,7 +16,8 @@ import { enqueue, unschedule } from './reference/enqueue.js'
 import { commandGroup, pauseQueue, resumeQueue } from './reference/groups.js'
 import { backfill, deleteSchedule, pauseSchedule, putSchedule, resumeSchedule, runNow } from './reference/schedules.js'
 import type { Attempt, Enqueue, Model, ModelJob, Recurring } from './reference/state.js'
-import { copyOf, emptyModel, jobOf, KEEP_MS, LEASE_MS, Refused } from './reference/state.js'
+import { beginNext, commandSequence, giveBack, mustWait } from './reference/sequences.js'
+import { copyOf, emptyModel, isSuspect, jobOf, KEEP_MS, LEASE_MS, Refused } from './reference/state.js'
 import { happen, nextMoment, oversleep, prune } from './reference/time.js'
 import { isCommand, isInsert } from './steps.js'
 import type { CommandStep, InsertStep, ScheduleSpec, Step, WorkStep } from './steps.js'
@@ -120,6 +121,15 @@ export class Pair {
           (job) => COMMANDS[step.verb](model, job),
           (id) => mill[step.verb](id),
         )
+      case 'sequenceVerb':
+        return this.#onJob(
+          step.at,
+          (job) => {
+            if (job.state !== 'gone' && job.sequence === null) throw new Refused('E_INVALID_OPTIONS')
+            return job.state !== 'gone' && commandSequence(model, job, step.verb)
+          },
+          (id) => mill.sequence(id)[step.verb](),
+        )
       case 'edit': {
         const { inMs, ...rest } = step.change
         return this.#onJob(
@@ -220,7 +230,7 @@ export class Pair {
   /** A job of the queue begins in a mill, or none does. */
   async #begin(by: number, queue: string): Promise<Attempt | undefined> {
     const candidates = nextOf(this.#model, by, queue)
-    if (isQuarantined(this.#model, by)) return undefined
+    if (isQuarantined(this.#model, by) || candidates.some((job) => mustWait(this.#model, by, job))) return undefined
     const handler = await this.#fleet.begin(by, queue, handlersIn(this.#model, by).length === 0)
     const begun = handler === undefined ? undefined : this.#ids.number(handler.ctx.id)
     const expected = candidates.map(({ number }) => number)
@@ -238,18 +248,31 @@ export class Pair {
     if (attempt === undefined) return
     // A refused verb may have put back a copy of it.
     const present = this.#model.attempts.find(({ number }) => number === attempt.number) as Attempt
-    finish(this.#model, present, outcome)
+    const goesOn = finish(this.#model, present, outcome)
     const handler = this.#takeHandler(attempt)
-    if (outcome.kind === 'return') handler.returns()
-    else if (outcome.kind === 'snooze') handler.throws(new Snooze(outcome.ms))
-    else handler.throws(outcome.kind === 'abort' ? new Abort('planned') : new Error('planned'))
-    await this.#fleet.calm()
+    const next = await this.#fleet.endItem(attempt.mill, () => {
+      if (outcome.kind === 'return') handler.returns()
+      else if (outcome.kind === 'snooze') handler.throws(new Snooze(outcome.ms))
+      else handler.throws(outcome.kind === 'abort' ? new Abort('planned') : new Error('planned'))
+    })
+    this.#goOn(present, goesOn, next)
+  }
+
+  /** The next item of a sequence begins, unless suspects wait for an empty process. */
+  #goOn(before: Attempt, goesOn: boolean, next: RunningHandler | undefined): void {
+    const job = jobOf(this.#model, before.job)
+    if (goesOn && next === undefined && this.#model.jobs.some((each) => each.state === 'ready' && isSuspect(each)))
+      return giveBack(this.#model, job)
+    assert.equal(next?.ctx.id, goesOn ? this.#ids.id(job.number) : undefined, 'the next item')
+    if (next === undefined) return
+    assert.equal(next.ctx.sequence?.index, job.sequence?.done)
+    this.#handlers.set(beginNext(this.#model, before).number, next)
   }
 
   /** The handler settles its job in a transaction of its own, and returns. */
   async #settleIn({ attempt: at, commits }: StepOf<'settleIn'>): Promise<void> {
     const attempt = this.#attemptOf(at)
-    if (attempt === undefined) return
+    if (attempt === undefined || jobOf(this.#model, attempt.job).sequence !== null) return
     const handler = this.#takeHandler(attempt)
     const expected = modelAnswer(() => settleIn(this.#model, attempt, commits))
     this.#model.attempts = this.#model.attempts.filter((each) => each !== attempt)
@@ -263,7 +286,7 @@ export class Pair {
   /** The handler writes a job and its own end in one transaction, and returns; a throw writes neither. */
   async #transact({ attempt: at, given, throws }: StepOf<'transact'>): Promise<void> {
     const attempt = this.#attemptOf(at)
-    if (attempt === undefined || !attempt.hasClaim) return
+    if (attempt === undefined || !attempt.hasClaim || jobOf(this.#model, attempt.job).sequence !== null) return
     const { inModel, inMill } = this.#inserts({ step: 'enqueue', given }, attempt.mill)
     const before = copyOf(this.#model)
     const expected = modelAnswer(() => {

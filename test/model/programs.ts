@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { GROUPS } from './pair.js'
 import type { Outcome } from './reference/attempts.js'
 import type { GroupVerb } from './reference/groups.js'
+import type { SequenceVerb } from './reference/sequences.js'
 import type { Enqueue, Leaving, ParentPolicy } from './reference/state.js'
 import type { Filter, Given, InsertStep, JobVerb, ScheduleSpec, Step } from './steps.js'
 
@@ -84,12 +85,19 @@ const whenDone = given.map((all): Given => {
   return isRefused ? rest : { ...rest, unique: slot }
 })
 const sealStep = fc.record({ step: fc.constant('seal' as const), group, whenDone: fc.option(whenDone) })
+const sequenceStep = fc.record({
+  step: fc.constant('sequence' as const),
+  total: fc.nat(3),
+  start: fc.boolean(),
+  given: given.map((all) => without(all, 'after', 'onParentFailure', 'inMs', 'expiresMs', 'unique')),
+})
 const inserts: fc.WeightedArbitrary<InsertStep>[] = [
   { weight: 10, arbitrary: enqueueStep },
   { weight: 4, arbitrary: scheduleStep },
   { weight: 2, arbitrary: manyStep },
   { weight: 2, arbitrary: flowStep },
   { weight: 2, arbitrary: sealStep },
+  { weight: 4, arbitrary: sequenceStep },
 ]
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
@@ -146,6 +154,10 @@ const plain: fc.WeightedArbitrary<Plain>[] = [
   weighted(3, 'child', { attempt: at, given }),
   weighted(1, 'unschedule', { name, key }),
   weighted(9, 'command', { verb: fc.constantFrom<JobVerb>('cancel', 'pause', 'resume', 'retry', 'delete'), at }),
+  weighted(6, 'sequenceVerb', {
+    verb: fc.constantFrom<SequenceVerb>('start', 'pause', 'resume', 'cancel', 'reset'),
+    at,
+  }),
   weighted(3, 'edit', { at, change: fc.record({ priority, queue, inMs: ms }, { requiredKeys: [] }) }),
   weighted(3, 'addParents', { at, parents: fc.array(at, { minLength: 1, maxLength: 2 }), policy }),
   weighted(1, 'pauseQueue', { queue, forMs: fc.constantFrom(null, 5_000, HOUR) }),
@@ -180,7 +192,19 @@ const step: fc.Arbitrary<Step> = fc
 /** Every program has these; of the other kinds it has some, so that those meet more often. */
 const ALWAYS = ['enqueue', 'begin', 'finish', 'run', 'advance', 'command'] as const
 const SOMETIMES = [
-  ...(['schedule', 'many', 'flow', 'seal', 'transaction', 'child', 'unschedule', 'edit', 'addParents'] as const),
+  ...([
+    'sequence',
+    'sequenceVerb',
+    'schedule',
+    'many',
+    'flow',
+    'seal',
+    'transaction',
+    'child',
+    'unschedule',
+    'edit',
+    'addParents',
+  ] as const),
   ...([
     'pauseQueue',
     'resumeQueue',

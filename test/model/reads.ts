@@ -26,10 +26,12 @@ async function readJob({ ids, mill }: Reader, job: ModelJob | undefined): Promis
   if (job === undefined || id === undefined) return
   const record = await mill.get(id)
   if (record === undefined || job.state === 'gone') return assert.equal(record?.state ?? 'gone', job.state)
+  if (job.sequence !== null) await readSequence(mill, id, job)
   const isOver = isFinal(job.state)
   const found = {
     state: record.state,
-    attempt: record.attempt,
+    // The attempts of a sequence are those of its items.
+    attempt: job.sequence === null ? record.attempt : job.attempt,
     crashes: record.crashes,
     priority: record.priority,
     queue: record.queue,
@@ -42,6 +44,36 @@ async function readJob({ ids, mill }: Reader, job: ModelJob | undefined): Promis
   const dueAt = isOver ? null : job.dueAt
   const after = job.after.map((parent) => (ids.id(parent) === undefined ? undefined : parent))
   assert.deepEqual(found, { state, attempt, crashes, priority, queue, key, group, dueAt, after })
+}
+
+async function readSequence(mill: Mill, id: string, { sequence, state, request }: ModelJob): Promise<void> {
+  const { done, total, requested, ...progress } = await mill.sequence(id).progress()
+  const shown = state === 'paused' && sequence?.isStarted === false ? 'waiting' : (SHOWN[state] ?? 'running')
+  assert.deepEqual(
+    { state: progress.state, done, total, requested, index: progress.error?.index },
+    {
+      state: shown,
+      done: sequence?.done,
+      total: sequence?.total,
+      requested: request ?? undefined,
+      index: shown === 'failed' ? sequence?.done : undefined,
+    },
+  )
+  const output = await mill.sequence(id).output()
+  assert.deepEqual(
+    output.map(({ index }) => index),
+    output.map((_, index) => index),
+  )
+  assert.equal(output.length, done)
+}
+
+/** The states of a sequence that are not those of a job at work. */
+const SHOWN: { readonly [state: string]: string } = {
+  paused: 'paused',
+  parked: 'failed',
+  done: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
 }
 
 async function readGroup({ model, mill, turn }: Reader): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Outcome } from './reference/attempts.js'
 import type { Edit } from './reference/commands.js'
 import type { GroupVerb } from './reference/groups.js'
+import type { SequenceVerb } from './reference/sequences.js'
 import type { Enqueue, Leaving, ParentPolicy, Recurring, State } from './reference/state.js'
 
 export type Given = Enqueue & { readonly name: string }
@@ -23,6 +24,7 @@ export type InsertStep =
     }
   | { readonly step: 'flow'; readonly nodes: readonly Node[]; readonly onDuplicate: 'return' | 'reject' | 'replace' }
   | { readonly step: 'seal'; readonly group: string; readonly whenDone: Given | null }
+  | { readonly step: 'sequence'; readonly total: number; readonly start: boolean; readonly given: Given }
 
 export type JobVerb = 'cancel' | 'pause' | 'resume' | 'retry' | 'delete'
 
@@ -36,6 +38,7 @@ export type ScheduleSpec = Omit<Recurring, 'name' | 'given' | 'fromAt' | 'untilA
 export type CommandStep =
   | { readonly step: 'unschedule'; readonly name: string; readonly key: string }
   | { readonly step: 'command'; readonly verb: JobVerb; readonly at: number }
+  | { readonly step: 'sequenceVerb'; readonly verb: SequenceVerb; readonly at: number }
   | { readonly step: 'edit'; readonly at: number; readonly change: Edit }
   | {
       readonly step: 'addParents'
@@ -87,10 +90,18 @@ export interface Filter {
   readonly key?: string
 }
 
-const INSERTS: ReadonlySet<string> = new Set<InsertStep['step']>(['enqueue', 'schedule', 'many', 'flow', 'seal'])
+const INSERTS: ReadonlySet<string> = new Set<InsertStep['step']>([
+  'enqueue',
+  'schedule',
+  'many',
+  'flow',
+  'seal',
+  'sequence',
+])
 const COMMANDS: ReadonlySet<string> = new Set<CommandStep['step']>([
   'unschedule',
   'command',
+  'sequenceVerb',
   'edit',
   'addParents',
   'pauseQueue',

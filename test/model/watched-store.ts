@@ -67,9 +67,11 @@ export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWa
     queues: role(store.queues),
     groups: role(store.groups),
     schedules: role(store.schedules),
+    sequences: role(store.sequences),
     transactions: store.transactions,
     changes: { onHint: around.onHint },
-    info: store.info,
+    // No wait in virtual time: its workers hold nothing in advance.
+    info: { ...store.info, heldUnconfirmedMs: 0 },
     readCensus: () => store.readCensus(),
     close: () => Promise.resolve(),
   }

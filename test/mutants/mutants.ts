@@ -64,6 +64,7 @@ function transactions(
     const own: TransactionStore = {
       answersLater: right.answersLater,
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
+      insertSequenceIn: (tx, sequence) => right.insertSequenceIn(tx, sequence),
       sealGroupIn: (tx, seal) => right.sealGroupIn(tx, seal),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
       guarded: (tx, call) => right.guarded(tx, call),

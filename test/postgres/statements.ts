@@ -90,6 +90,18 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
   const refs = list(done, ready, waiting, blocked, held.ref)
   const [ref, fence] = [String(held.ref), String(held.fence)]
   const beyond = refOf(rows * 10)
+  const step = {
+    ref,
+    fence,
+    run: 0,
+    address: '000000000',
+    kind: 'item',
+    no: 0,
+    attempt: 1,
+    called_at: 1,
+    answered_at: 2,
+  }
+  const id = idOf(15)
   const given = json({ lanes: [{ lane: 2, queue: 'q2', name: 'n2' }], again: false })
   const fresh = json([
     { id: idOf(rows + 1), lane: 2, name: 'n2', priority: 0, payload: '{}', in: 0, key: 'new', slot: 'new' },
@@ -277,6 +289,31 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     isComplete: ['g5'],
     completeGroup: ['g10', null],
     sweepGroups: [null, 'g5', '10', '1'],
+    addList: [id, '3', null],
+    findList: [id],
+    addItems: ['5', '0', json([['1', null]])],
+    addLeftover: [null, null, '5', null, '0'],
+    dropLeftover: ['5'],
+    hastenLeftover: [id],
+    markSequence: [id],
+    putWorkflow: [ref, null],
+    lockWorkflow: [id],
+    startWorkflow: [ref],
+    resetWorkflow: ['["!start"]', ref],
+    clearAttempts: [ref, '0'],
+    readSequence: [id],
+    readOutput: ['000000000', id, '100'],
+    readPositions: [`{${ref}}`],
+    readItems: ['5', '0', '100', '1048576'],
+    appendStep: [null, json([step]), 'q1'],
+    settleSteps: [json([step])],
+    isAnswered: [ref, '0', '000000000'],
+    endStreak: [ref],
+    readBoundary: [null, ref, '5', 'q1'],
+    takeClaimed: [ref, '5'],
+    anySequenceInHand: [],
+    sweepLeftover: [null, '10'],
+    dropSwept: ['5'],
   }
 }
 
@@ -304,6 +341,7 @@ function dayCases(): Readonly<Record<string, Case>> {
     moveLabels: [{ made: [empty], values: [] }],
     dropLabels: [{ made: [empty], values: [] }],
     noteGone: [{ made: [empty], values: [] }],
+    noteLongWork: [{ made: [empty], values: [] }],
   }
 }
 

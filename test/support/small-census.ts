@@ -53,6 +53,8 @@ export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus
     schedules: [],
     links: [],
     todos: [],
+    sequences: [],
+    long: { steps: 0, workflows: 0, lists: 0, items: 0, leftovers: 0 },
     strays: 0,
     ...more,
   }

@@ -6,6 +6,9 @@ import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { GuardedChange, JobRow, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { canBeId } from '../check-arguments.js'
+import { waitForLookAhead } from './look-ahead.js'
+import { changeSequence, verbOf } from '../sequence/change-sequence.js'
+import { isSequence } from '../../job/definition/stored-options.js'
 
 /** Give up after this many attempts at which another process had changed the job's state first. */
 const COMMAND_TRIES = 20
@@ -17,6 +20,10 @@ export interface CommandParts {
   readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
   /** A change was requested of a running job. */
   readonly requested: (job: JobRow, verb: RequestVerb) => void
+  /** How long a cancelled job of this name is kept. */
+  readonly keepCancelledMs: (name: string) => number
+  /** The id of the job whose handler makes the call; undefined outside of handlers. */
+  readonly callingJob: () => string | undefined
 }
 
 /** The fields that a command writes beside the new state. */
@@ -36,8 +43,11 @@ export async function commandJob(
   if (!canBeId(id)) return false
   const attempt = async (tries: number): Promise<boolean> => {
     const row = tries === 1 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
-    const move = row === undefined ? null : decideCommand(row.state, command)
-    if (row === undefined || move === null) return false
+    if (row === undefined) return false
+    const verb = isSequence(row.options) ? verbOf(command, row) : undefined
+    if (verb !== undefined) return verb === null ? false : changeSequence(parts, id, verb)
+    const move = decideCommand(row.state, command)
+    if (move === null) return false
     const change = await how(row)
     const written =
       move.request === undefined
@@ -79,12 +89,4 @@ async function requestChange(
     if (answer === 'noted') parts.requested(row, verb)
     return answer === 'noted'
   })
-}
-
-/**
- * Resolves when every worker that holds jobs in advance (look-ahead), in any process, has confirmed them again. From then on no
- * worker begins a job that this command took back.
- */
-export function waitForLookAhead({ world, store }: Pick<CommandParts, 'world' | 'store'>): Promise<void> {
-  return new Promise((resolve) => world.timers.after(store.info.heldUnconfirmedMs * 2, resolve))
 }

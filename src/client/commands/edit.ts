@@ -4,9 +4,10 @@ import { InvalidOptionsError } from '../../errors.js'
 import { TITLE_MAX } from '../../job/definition/check-options.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
 import { timeoutMs } from '../../job/definition/registry.js'
-import { readOptions, writeOptions } from '../../job/definition/stored-options.js'
+import { isSequence, readOptions, writeOptions } from '../../job/definition/stored-options.js'
 import type { StoredOptions } from '../../job/definition/stored-options.js'
 import { fillTitle } from '../../job/definition/title.js'
+import type { JobRow } from '../../store/store.js'
 import { metaProblem, writeMeta } from '../enqueue/meta.js'
 
 /** The fields of a waiting or parked job that `mill.edit` can change. */
@@ -38,4 +39,17 @@ function editedMeta(codec: Codec, meta: unknown): NonNullable<StoredOptions['met
   } catch (error) {
     throw new InvalidOptionsError('edit()', [metaProblem(error, 'meta')])
   }
+}
+
+const SEQUENCE_FIELDS: ReadonlySet<string> = new Set(['priority', 'queue', 'labels'])
+
+/** A sequence has items and no payload, and its items have their own times: only its place and labels can be changed. */
+export function refuseForSequence(row: Pick<JobRow, 'id' | 'options'>, change: JobEdit): void {
+  if (!isSequence(row.options)) return
+  const wrong = Object.entries(change).filter(([name, value]) => value !== undefined && !SEQUENCE_FIELDS.has(name))
+  if (wrong.length > 0)
+    throw new InvalidOptionsError(
+      `edit(${JSON.stringify(row.id)})`,
+      wrong.map(([path]) => ({ path, message: 'cannot be edited of a sequence; only priority, queue and labels can' })),
+    )
 }

@@ -6,7 +6,7 @@ import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { QueueChange, CurrentPause } from '../../store/queues.js'
 import type { Claim, Due, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
-import { waitForLookAhead } from './command.js'
+import { waitForLookAhead } from './look-ahead.js'
 import { whenOf } from '../enqueue/prepare.js'
 
 /** A queue, by its name. It may be empty. */

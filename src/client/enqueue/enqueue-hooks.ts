@@ -13,6 +13,8 @@ import type { Claim, Store } from '../../store/store.js'
 import { readBulkOptions, BULK_MAX, copyPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
 import type { FlowGraph } from '../flow/flow.js'
+import { ITEMS_MAX } from '../sequence/items.js'
+import type { SequenceOptions } from '../sequence/write-sequence.js'
 import { FlowGate } from '../flow/flow-gate.js'
 import { copyValue, copyOptions, PayloadSnapshot } from './call-snapshot.js'
 import { txOf } from './in-transaction.js'
@@ -34,6 +36,7 @@ export interface EnqueueVerbs {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>>
   flow(graph: FlowGraph): Promise<Handle<unknown>[]>
+  sequence(job: Enqueueable, items: readonly unknown[], options: SequenceOptions | undefined): Promise<Handle<unknown>>
 }
 
 export interface HookedParts {
@@ -63,6 +66,7 @@ function asyncVerbs(verbs: EnqueueVerbs): EnqueueVerbs {
     enqueueMany: async (...call) => verbs.enqueueMany(...call),
     schedule: async (...call) => verbs.schedule(...call),
     flow: async (graph) => verbs.flow(graph),
+    sequence: async (...call) => verbs.sequence(...call),
   }
 }
 
@@ -105,6 +109,19 @@ function verbsThroughHooks(
       })
     },
     flow: (graph) => rejectUnlessInTransaction(graph.tx !== undefined, () => passFlow(graph, client, pass)),
+    sequence: (job, items, given) => {
+      const { start, ...own } = copyOrEmpty(given as EnqueueOptions | undefined) as SequenceOptions
+      // The insert refuses what is no list.
+      if (!Array.isArray(items) || items.length > ITEMS_MAX) return client.sequence(job, items, given)
+      return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
+        const hookedCall = readCall(registry.lookUp(job), copyPayloads(items), () => own)
+        // One call with one item: the list. So a hook sees the options that it may override once.
+        const item = { payload: items, options: hookedCall.call.items[0]?.options ?? own }
+        const insert: Insert = ([one]) =>
+          thenOrRetry(client.sequence(job, hookedCall.payloads, { ...one?.options, start }), (handle) => [handle])
+        return firstHandle(pass({ verb: 'sequence', job: hookedCall.call.job, items: [item] }, insert))
+      })
+    },
   }
 }
 

@@ -14,6 +14,13 @@ export interface Context {
   readonly attempt: number
   /** For a job of a schedule: the schedule's id, and the instant of the tick by its rule, however late the job runs. */
   readonly tick: { readonly schedule: string; readonly at: Date } | undefined
+  /**
+   * For an item of a sequence: the sequence's id, which item this is, of how many, and the result of the item before it
+   * (undefined for the first, and when it was not kept).
+   */
+  readonly sequence:
+    | { readonly id: string; readonly index: number; readonly total: number; readonly previous: unknown }
+    | undefined
   /** Aborted when the job is cancelled, times out, loses its claim, or the worker stops. Pass it to the calls you await. */
   readonly signal: AbortSignal
   /** The queue this job runs in. */

@@ -22,7 +22,7 @@ import type { State } from '../rules/states.js'
  */
 export interface Hooks {
   /**
-   * Around each call of enqueue, enqueueMany and schedule, and each node of a flow. `next()` writes the jobs; its argument overrides
+   * Around each call of enqueue, enqueueMany, schedule and sequence, and each node of a flow. `next()` writes the jobs; its argument overrides
    * their options, except `tx`. A hook that throws before `next()` prevents the write. With `tx` it must call `next()` before it
    * awaits anything.
    */
@@ -38,10 +38,13 @@ export interface Hooks {
 
 /** One call that enqueues. */
 export interface EnqueueCall {
-  readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow'
+  readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow' | 'sequence'
   /** The job's name. */
   readonly job: string
-  /** One item, or all items of a bulk; a flow makes one call for each node. Payloads are not yet parsed by the job's schema. */
+  /**
+   * One item, or all items of a bulk; a flow makes one call for each node. The payload of a sequence is its list. Payloads are not
+   * yet parsed by the job's schema.
+   */
   readonly items: readonly EnqueueItem[]
   /** The third argument of `schedule`. */
   readonly when?: unknown

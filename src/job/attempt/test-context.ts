@@ -33,6 +33,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
     job: job.name,
     attempt,
     tick: undefined,
+    sequence: undefined,
     signal: new AbortController().signal,
     queue: {
       name: inherited(job, 'queue') ?? 'default',

@@ -24,6 +24,8 @@ export interface StoredOptions {
   readonly unique?: Pick<UniqueSlotRequest, 'key' | 'while'> | undefined
   /** The tick that enqueued it. */
   readonly tick?: { readonly schedule: string; readonly at: number } | undefined
+  /** The job is a sequence of so many items. */
+  readonly sequence?: { readonly total: number } | undefined
 }
 
 export const NO_OPTIONS: StoredOptions = {}
@@ -46,6 +48,11 @@ export function mayHaveLabels(text: string | null): text is string {
 
 export function labelsOf(text: string | null): readonly string[] {
   return mayHaveLabels(text) ? [...new Set(readOptions(text).labels ?? [])] : []
+}
+
+/** Whether the options are those of a sequence. Most jobs have none, and then no text is parsed. */
+export function isSequence(text: string | null): boolean {
+  return text !== null && text.includes('"sequence":{"total":') && readOptions(text).sequence !== undefined
 }
 
 export function toStoredValue(codec: Codec, value: unknown): StoredValue {

@@ -88,6 +88,9 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
       return settle(job, policy, { to: 'ready', streak: job.streak, reason: whyQuarantined(job.streak) })
     case 'child-crashed':
       return afterChildCrash(job, outcome.exit, policy)
+    case 'yielded':
+      // Due at this instant, so that jobs that were ready before run first.
+      return settle(job, policy, { to: 'ready', delayMs: 0 })
     case 'crashed':
       return afterCrash(job, outcome, policy)
     case 'expired':

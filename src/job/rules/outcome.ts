@@ -27,6 +27,8 @@ export type Outcome =
   | { readonly kind: 'unreadable'; readonly error: ErrorRecord }
   /** The worker released the job: it stopped, or never began it. */
   | { readonly kind: 'released' }
+  /** A sequence stopped between two items: to let other jobs run, or because it may not begin another item now. */
+  | { readonly kind: 'yielded' }
   /** The worker died, or its heartbeat stopped. `quarantined`: how many suspects its quarantine had, 0 when it was in none. */
   | {
       readonly kind: 'crashed'

@@ -40,15 +40,19 @@ export interface Changeable {
   readonly delayMs: number | null
   readonly reason: string | null
   readonly keepMs: number
+  /** The row of an item, if the job is a sequence: that row is its result, and the sequence itself can still be cancelled. */
+  readonly step?: object | undefined
 }
 
 /**
- * The settlement with the request applied; the same object when it changes nothing. A done job stays done. A cancel replaces every
- * other end of the claim, since a cancelled job never begins again. A pause replaces every state from which the job would run
+ * The settlement with the request applied; the same object when it changes nothing. A done job stays done, but for a
+ * sequence that is cancelled during its last item. A cancel replaces every other end of the claim, since a cancelled job never
+ * begins again. A pause replaces every state from which the job would run
  * again.
  */
 export function applyRequest<Settled extends Changeable>(settled: Settled, request: RequestedChange): Settled {
-  if (settled.to === 'done' || settled.to === 'cancelled') return settled
+  if (settled.to === 'cancelled') return settled
+  if (settled.to === 'done' && (settled.step === undefined || request.kind === 'pause')) return settled
   if (request.kind === 'cancel')
     return { ...settled, to: 'cancelled', delayMs: null, reason: request.reason, keepMs: request.keepMs }
   return RUNS_AGAIN.has(settled.to) ? { ...settled, to: 'paused', reason: request.reason } : settled

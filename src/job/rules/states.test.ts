@@ -14,10 +14,10 @@ describe('the table of legal moves', () => {
     ['retrying', 'retrying ready scheduled blocked paused cancelled'],
     ['blocked', 'blocked ready scheduled retrying paused cancelled'],
     ['paused', 'paused ready scheduled retrying blocked cancelled'],
-    ['parked', 'ready scheduled blocked cancelled'],
-    ['failed', 'ready'],
-    ['cancelled', 'ready'],
-    ['done', ''],
+    ['parked', 'ready scheduled blocked paused cancelled'],
+    ['failed', 'ready paused'],
+    ['cancelled', 'ready paused'],
+    ['done', 'paused'],
   ])('lets a %s job become %s', (from, to) => {
     const expected = new Set(to.split(' '))
     expect(STATES.filter((each) => mayMove(from, each))).toEqual(STATES.filter((each) => expected.has(each)))

@@ -27,10 +27,11 @@ export const LEGAL_MOVES: { readonly [From in State]: readonly State[] } = {
   blocked: ['blocked', 'scheduled', 'retrying', 'ready', 'paused', 'cancelled'],
   paused: ['paused', 'scheduled', 'ready', 'retrying', 'blocked', 'cancelled'],
   // retry, edit or delete end it; `cancelled` only when an enqueue replaces it under its key.
-  parked: ['ready', 'scheduled', 'blocked', 'cancelled'],
-  done: [],
-  failed: ['ready'],
-  cancelled: ['ready'],
+  // To paused when a sequence is reset, here and below.
+  parked: ['ready', 'scheduled', 'blocked', 'paused', 'cancelled'],
+  done: ['paused'],
+  failed: ['ready', 'paused'],
+  cancelled: ['ready', 'paused'],
 }
 
 export function isFinal(state: State): state is FinalState {

@@ -22,12 +22,14 @@ import type {
 import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
+import { sequenceVerbs } from '../verbs/sequences.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { thenOrRetry } from '../unknown-outcome.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
+import type { Appended, AppendedStep, Boundary, SequenceStore } from '../sequences.js'
 import { beatOf, lateAfter } from '../workers.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
 import { readCensus } from './verbs/census.js'
@@ -51,6 +53,7 @@ import { arrayOf } from './connection/session.js'
 import type { JobSession } from './verbs/job-session.js'
 import { endAlone, endPlain, ReportRows, rescueJobs, settleAndClose, sortSettled } from './verbs/settle.js'
 import type { PlainBatch } from './verbs/settle.js'
+import { appendStep, readBoundary } from './verbs/sequences.js'
 import { PostgresGroups } from './verbs/groups.js'
 import { PostgresPrune } from './verbs/prune.js'
 import { PostgresTransactions } from './caller-transactions/transactions.js'
@@ -78,6 +81,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly changes: ChangeStore = this
   readonly transactions: PostgresTransactions
   readonly schedules: Schedules
+  readonly sequences: SequenceStore
   readonly #opened: Opened
   readonly #writes: Connection
   readonly #work: Connection
@@ -115,6 +119,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), withReceipts: this.#run }
     this.#verbs = verbRunner(parts)
     this.schedules = new Schedules(this.#verbs)
+    this.sequences = sequenceVerbs(this.#verbs)
     this.groups = new PostgresGroups(parts, this.#verbs)
     this.#keyedInserts = new KeyedInserts(parts)
     this.#commands = new Commands(parts)
@@ -235,6 +240,14 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       this.#plain(this.#work, (session) => session.query(session.queries.dropReports, arrayOf(refs))),
     )
     return written
+  }
+
+  appendStep(appended: AppendedStep): Promise<Appended> {
+    return this.#plain(this.#writes, (session) => appendStep(session, appended), 0)
+  }
+
+  readBoundary(claim: HeldJob): Promise<Boundary> {
+    return this.#plain(this.#work, (session) => readBoundary(session, claim))
   }
 
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {

@@ -48,6 +48,14 @@ create table millrace.identity (
   token text not null
 );
 
+create table millrace.items (
+  number bigint generated always as identity not null,
+  list bigint not null,
+  idx integer not null,
+  payload text,
+  bytes bytea
+);
+
 create table millrace.jobs (
   ref bigint not null,
   id uuid not null,
@@ -69,7 +77,8 @@ create table millrace.jobs (
   log text,
   after text,
   is_parent boolean,
-  grp text
+  grp text,
+  shape text
 ) partition by RANGE (ref);
 
 create table millrace.keys (
@@ -101,6 +110,14 @@ create table millrace.leases (
   has_request boolean default false not null
 );
 
+create table millrace.leftovers (
+  number bigint generated always as identity not null,
+  ref bigint,
+  run integer,
+  list bigint,
+  due_at bigint not null
+);
+
 create table millrace.link_todos (
   number bigint generated always as identity not null,
   parent bigint not null,
@@ -113,6 +130,13 @@ create table millrace.links (
   child bigint not null,
   on_failure text not null,
   keep_ms bigint
+);
+
+create table millrace.lists (
+  list bigint generated always as identity not null,
+  id uuid not null,
+  total integer not null,
+  made_at bigint not null
 );
 
 create table millrace.migrations (
@@ -171,6 +195,24 @@ create table millrace.schedules (
   fired bigint default 0 not null
 ) with (fillfactor=50);
 
+create table millrace.steps (
+  number bigint generated always as identity not null,
+  ref bigint not null,
+  run integer not null,
+  address text not null,
+  kind text not null,
+  no integer,
+  since integer default 0 not null,
+  attempt integer default 0 not null,
+  called_at bigint not null,
+  answered_at bigint,
+  until bigint,
+  value text,
+  bytes bytea,
+  error text,
+  note text
+);
+
 create table millrace.ticks (
   schedule text not null,
   at bigint not null,
@@ -208,6 +250,12 @@ create table millrace.workers (
   blocked_by bigint
 ) with (fillfactor=50);
 
+create table millrace.workflows (
+  ref bigint not null,
+  run integer default 0 not null,
+  waits text
+) with (fillfactor=50);
+
 create table millrace.history_rest partition of millrace.history default;
 
 create table millrace.jobs_rest partition of millrace.jobs default;
@@ -228,9 +276,15 @@ alter table millrace.history add constraint history_state_check CHECK ((state = 
 
 alter table millrace.identity add constraint identity_pkey PRIMARY KEY (token);
 
+alter table millrace.items add constraint items_check CHECK (((payload IS NULL) <> (bytes IS NULL)));
+
+alter table millrace.items add constraint items_pkey PRIMARY KEY (number);
+
 alter table millrace.jobs add constraint jobs_check CHECK (((payload IS NULL) <> (bytes IS NULL)));
 
 alter table millrace.jobs add constraint jobs_pkey PRIMARY KEY (ref);
+
+alter table millrace.jobs add constraint jobs_shape_check CHECK ((shape = ANY (ARRAY['workflow'::text, 'sequence'::text])));
 
 alter table millrace.keys add constraint keys_pkey PRIMARY KEY (name, key, turn);
 
@@ -242,6 +296,8 @@ alter table millrace.lanes add constraint lanes_queue_name_key UNIQUE (queue, na
 
 alter table millrace.leases add constraint leases_pkey PRIMARY KEY (fence);
 
+alter table millrace.leftovers add constraint leftovers_pkey PRIMARY KEY (number);
+
 alter table millrace.link_todos add constraint link_todos_pkey PRIMARY KEY (number);
 
 alter table millrace.link_todos add constraint link_todos_what_check CHECK ((what = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'parked'::text, 'gone'::text, 'recheck'::text])));
@@ -249,6 +305,10 @@ alter table millrace.link_todos add constraint link_todos_what_check CHECK ((wha
 alter table millrace.links add constraint links_on_failure_check CHECK ((on_failure = ANY (ARRAY['wait'::text, 'cancel'::text, 'run'::text, 'run-if-parked'::text])));
 
 alter table millrace.links add constraint links_pkey PRIMARY KEY (parent, child);
+
+alter table millrace.lists add constraint lists_id_key UNIQUE (id);
+
+alter table millrace.lists add constraint lists_pkey PRIMARY KEY (list);
 
 alter table millrace.migrations add constraint migrations_pkey PRIMARY KEY (version);
 
@@ -270,6 +330,10 @@ alter table millrace.schedules add constraint schedules_check CHECK (((paused_at
 
 alter table millrace.schedules add constraint schedules_pkey PRIMARY KEY (id);
 
+alter table millrace.steps add constraint steps_check CHECK (((no IS NULL) = (answered_at IS NULL)));
+
+alter table millrace.steps add constraint steps_pkey PRIMARY KEY (number);
+
 alter table millrace.ticks add constraint ticks_check CHECK (((job IS NULL) = (outcome = 'skipped'::text)));
 
 alter table millrace.ticks add constraint ticks_pkey PRIMARY KEY (schedule, at, by_hand);
@@ -282,11 +346,15 @@ alter table millrace.waiting add constraint waiting_state_check CHECK ((state = 
 
 alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 
+alter table millrace.workflows add constraint workflows_pkey PRIMARY KEY (ref);
+
 CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
 
 CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHERE ((keep_until - settled_at) < 86400000);
 
 CREATE INDEX history_not_done ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
+
+CREATE UNIQUE INDEX items_idx ON millrace.items USING btree (list, idx);
 
 CREATE INDEX jobs_created ON ONLY millrace.jobs USING brin (created_at, ((ref + 0))) WITH (pages_per_range='64');
 
@@ -298,11 +366,17 @@ CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS
 
 CREATE INDEX jobs_lane ON ONLY millrace.jobs USING btree (lane, ref);
 
+CREATE INDEX jobs_shape ON ONLY millrace.jobs USING btree (ref) WHERE (shape IS NOT NULL);
+
 CREATE INDEX labels_label ON ONLY millrace.labels USING btree (label, ref);
 
 CREATE INDEX lanes_name ON millrace.lanes USING btree (name);
 
 CREATE INDEX leases_worker ON millrace.leases USING btree (worker);
+
+CREATE INDEX leftovers_due ON millrace.leftovers USING btree (due_at);
+
+CREATE INDEX leftovers_list ON millrace.leftovers USING btree (list) WHERE (ref IS NULL);
 
 CREATE INDEX link_todos_parent ON millrace.link_todos USING btree (parent);
 
@@ -311,6 +385,8 @@ CREATE INDEX links_child ON millrace.links USING btree (child);
 CREATE INDEX pauses_until ON millrace.pauses USING btree (until);
 
 CREATE INDEX schedules_next ON millrace.schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
+
+CREATE UNIQUE INDEX steps_address ON millrace.steps USING btree (ref, run, address);
 
 CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE (state = ANY (ARRAY['scheduled'::text, 'retrying'::text]));
 
@@ -431,6 +507,21 @@ AS $function$
       then format('payload has %s bytes and the limit is 1048576: store it elsewhere and pass a reference', octet_length(payload)) end
   ] || array(select "millrace".text_problem('each of labels', label, 100) from unnest(labels) as label), null)$function$;
 
+CREATE OR REPLACE FUNCTION millrace.leave_long_work()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  insert into "millrace".leftovers (ref, run, list, due_at)
+  values (
+    old.ref,
+    coalesce((select run from "millrace".workflows where ref = old.ref), 0),
+    (select list from "millrace".lists where id = old.id),
+    0);
+  return null;
+end$function$;
+
 CREATE OR REPLACE FUNCTION millrace.new_job_id(now_ms bigint)
  RETURNS uuid
  LANGUAGE sql
@@ -487,3 +578,5 @@ AS $function$
 CREATE TRIGGER jobs_labels_changed AFTER UPDATE OF options ON millrace.jobs FOR EACH ROW WHEN ((old.options IS DISTINCT FROM new.options)) EXECUTE FUNCTION millrace.replace_labels();
 
 CREATE TRIGGER jobs_labels_deleted AFTER DELETE ON millrace.jobs FOR EACH ROW WHEN ((old.options ~~ '%"labels"%'::text)) EXECUTE FUNCTION millrace.replace_labels();
+
+CREATE TRIGGER jobs_long_work_deleted AFTER DELETE ON millrace.jobs FOR EACH ROW WHEN ((old.shape IS NOT NULL)) EXECUTE FUNCTION millrace.leave_long_work();

@@ -4,6 +4,8 @@ CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_u
 
 CREATE INDEX millrace_history_not_done on millrace_history (state, seq) where state <> 'done';
 
+CREATE UNIQUE INDEX millrace_items_idx on millrace_items (list, idx);
+
 CREATE INDEX millrace_jobs_group on millrace_jobs (grp, seq) where grp is not null;
 
 CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null;
@@ -13,6 +15,10 @@ CREATE INDEX millrace_jobs_lane on millrace_jobs (lane, seq);
 CREATE INDEX millrace_labels_label on millrace_labels (label, seq);
 
 CREATE INDEX millrace_leases_worker on millrace_leases (worker);
+
+CREATE INDEX millrace_leftovers_due on millrace_leftovers (due_at);
+
+CREATE INDEX millrace_leftovers_list on millrace_leftovers (list) where seq is null;
 
 CREATE INDEX millrace_links_child on millrace_links (child);
 
@@ -27,6 +33,8 @@ CREATE INDEX millrace_live_suspect on millrace_live (lane, streak, sort) where s
 CREATE INDEX millrace_live_waiting on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
 
 CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
+
+CREATE UNIQUE INDEX millrace_steps_address on millrace_steps (seq, run, address);
 
 CREATE TABLE millrace_clock_steps (
   seq integer primary key
@@ -68,6 +76,13 @@ CREATE TABLE millrace_history (
   log text
 ) strict;
 
+CREATE TABLE millrace_items (
+  number integer primary key,
+  list integer not null,
+  idx integer not null,
+  payload any not null
+) strict;
+
 CREATE TABLE millrace_jobs (
   seq integer primary key,
   id text not null unique,
@@ -79,7 +94,9 @@ CREATE TABLE millrace_jobs (
   created_at integer not null,
   -- The ids of its parents, as JSON; null for nearly all jobs.
   after text,
-  grp text
+  grp text,
+  -- A job that keeps a log; null for a plain one.
+  shape text check (shape in ('workflow', 'sequence'))
 ) strict;
 
 CREATE TABLE millrace_keys (
@@ -111,6 +128,14 @@ CREATE TABLE millrace_leases (
   jobs text not null
 ) strict;
 
+CREATE TABLE millrace_leftovers (
+  number integer primary key,
+  seq integer,
+  run integer,
+  list integer,
+  due_at integer not null
+) strict;
+
 CREATE TABLE millrace_link_todos (
   number integer primary key,
   parent text not null,
@@ -124,6 +149,13 @@ CREATE TABLE millrace_links (
   keep_ms integer,
   primary key (parent, child)
 ) strict, without rowid;
+
+CREATE TABLE millrace_lists (
+  list integer primary key,
+  id text not null unique,
+  total integer not null,
+  made_at integer not null
+) strict;
 
 CREATE TABLE millrace_live (
   seq integer primary key,
@@ -185,6 +217,25 @@ CREATE TABLE millrace_schedules (
   check (paused_at is null or next_at is null)
 ) strict;
 
+CREATE TABLE millrace_steps (
+  number integer primary key,
+  seq integer not null,
+  run integer not null,
+  address text not null,
+  kind text not null,
+  no integer,
+  since integer not null default 0,
+  attempt integer not null default 0,
+  called_at integer not null,
+  answered_at integer,
+  until integer,
+  value any,
+  error text,
+  -- JSON: the lines that were logged, and why a result was not kept.
+  note text,
+  check ((no is null) = (answered_at is null))
+) strict;
+
 CREATE TABLE millrace_ticks (
   schedule text not null,
   at integer not null,
@@ -219,3 +270,18 @@ CREATE TABLE millrace_workers (
   -- The job whose handler blocked the event loop until the worker stopped its heartbeat.
   blocked_by integer
 ) strict, without rowid;
+
+CREATE TABLE millrace_workflows (
+  seq integer primary key,
+  run integer not null default 0,
+  waits text
+) strict;
+
+CREATE TRIGGER millrace_jobs_long_work after delete on millrace_jobs when old.shape is not null begin
+  insert into millrace_leftovers (seq, run, list, due_at)
+  values (
+    old.seq,
+    coalesce((select run from millrace_workflows where seq = old.seq), 0),
+    (select list from millrace_lists where id = old.id),
+    0);
+end;

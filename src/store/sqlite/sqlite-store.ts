@@ -28,12 +28,14 @@ import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo } from
 import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { CALL_PACE } from '../info.js'
+import type { Appended, AppendedStep, Boundary, SequenceStore } from '../sequences.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { readGroup, sealGroup } from '../verbs/groups.js'
 import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
+import { sequenceVerbs } from '../verbs/sequences.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { transactionOf } from './caller-transactions/handles.js'
 import { changeJob } from './verbs/change.js'
@@ -57,6 +59,7 @@ import { countJobs, findJobs } from './verbs/find.js'
 import { readJobs, readKeyed } from './verbs/read.js'
 import { Session } from './connection/session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './verbs/settle.js'
+import { appendStep, readBoundary, withPositions } from './verbs/sequences.js'
 import { SqliteTransactions } from './caller-transactions/transactions.js'
 import { Wal } from './file/wal.js'
 
@@ -84,6 +87,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly changes: ChangeStore = this
   readonly transactions: SqliteTransactions
   readonly schedules: Schedules
+  readonly sequences: SequenceStore
   readonly #file: OpenedFile
   readonly #session: Session
   readonly #commits: CommitQueue
@@ -117,6 +121,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#prune = pruneVerbs(this.#commits, this.#session)
     this.#verbs = verbRunner(this.#commits, this.#session)
     this.schedules = new Schedules(this.#verbs)
+    this.sequences = sequenceVerbs(this.#verbs)
     this.groups = {
       readGroup: (group) => this.#verbs.read((at) => readGroup(at, group)),
       sealGroup: (seal) => this.#verbs.write((at) => sealGroup(at, seal)),
@@ -241,7 +246,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     const claim = (now: number): Claimed => {
       const claimed = claimJobs(this.#session, request, now)
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
-      return claimed
+      return { ...claimed, jobs: withPositions(this.#session, claimed.jobs) }
     }
     if (this.#hints.takeMadeReady()) return this.#commits.write(claim, NOT_FLUSHED)
     const readFirst = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
@@ -263,6 +268,14 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult> {
     this.#confirmed.closed(closeLeases)
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
+  }
+
+  appendStep(appended: AppendedStep): Promise<Appended> {
+    return this.#commits.write((now) => appendStep(this.#session, appended, now))
+  }
+
+  readBoundary(claim: HeldJob): Promise<Boundary> {
+    return this.#commits.read((now) => readBoundary(this.#session, claim, now))
   }
 
   /** A claim on SQLite ends with its call, so no claim can still be in flight. */

@@ -1,5 +1,5 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
-import { readOptions, withSlotOf, withTickOf } from '../../job/definition/stored-options.js'
+import { isSequence, readOptions, withSlotOf, withTickOf } from '../../job/definition/stored-options.js'
 import type { State } from '../../job/rules/states.js'
 import { decideDuplicate, decideUniqueSlot } from '../../job/rules/unique.js'
 import type { UniqueSlot, UniqueSlotVerdict } from '../../job/rules/unique.js'
@@ -115,6 +115,8 @@ function* answerKey<Job extends Holder>(
     case 'follow':
       return yield* insertInSlot(steps, job, { follows: holder }, insertion)
     case 'move': {
+      // A sequence has items and no payload or time that a job could replace.
+      if (isSequence(holder.options)) throw keyHeld(job, holder, insertion)
       // The holder keeps the slot it was enqueued with, whatever slot the new payload would have.
       const moved = { ...job, options: withSlotOf(holder.options, job.options) }
       return (yield* awaited(steps.move(holder, moved))) ? moveResult(job, holder.id) : undefined

@@ -1,9 +1,10 @@
 import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../store.js'
 import type { RequestSteps } from './requests.js'
+import type { SequenceSteps } from './sequences.js'
 import type { Answer } from './verb.js'
 
 /** The steps on jobs that shared verbs take within their own transaction. */
-export interface JobSteps extends RequestSteps {
+export interface JobSteps extends RequestSteps, SequenceSteps {
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Answer<readonly Inserted[]>
   /** The same, but where it throws, the transaction goes on without them. */
   insertApart(jobs: readonly NewJob[], options: InsertOptions): Answer<readonly Inserted[]>

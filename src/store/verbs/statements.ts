@@ -36,3 +36,17 @@ export type SharedStatement =
   // requests.ts
   | 'dropRequests'
   | 'readRequests'
+  // sequences.ts
+  | 'addList'
+  | 'findList'
+  | 'addLeftover'
+  | 'dropLeftover'
+  | 'hastenLeftover'
+  | 'markSequence'
+  | 'putWorkflow'
+  | 'lockWorkflow'
+  | 'startWorkflow'
+  | 'resetWorkflow'
+  | 'clearAttempts'
+  | 'readSequence'
+  | 'readOutput'

@@ -13,12 +13,14 @@ import { checkRescues } from './rescue-checks.js'
 import type { RescueFacts } from './rescue-checks.js'
 import { checkTicks } from './tick-checks.js'
 import { checkRequests } from './request-checks.js'
+import { SequenceChecker } from './sequence-checks.js'
+import type { SequenceFacts } from './sequence-checks.js'
 
 /**
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and the facts of the simulated world, and never rely on the engine's own view.
  */
-export interface Facts extends SlotFacts, LinkFacts, RescueFacts {
+export interface Facts extends SlotFacts, LinkFacts, RescueFacts, SequenceFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
   /** Ids that a recorded command or the keep policy may have deleted. */
@@ -53,6 +55,7 @@ export class Checker {
   readonly #uniques = new SlotChecker()
   readonly #groups = new GroupChecker()
   readonly #pruned = new PruneChecker()
+  readonly #sequences = new SequenceChecker()
   readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last check, and with the facts. */
@@ -68,12 +71,15 @@ export class Checker {
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and no call deleted it`)
     checkWork(census, facts)
     checkTicks(census, this.#byHand)
-    checkRequests(this.#before, census, facts.count)
+    checkRequests(this.#before, census, facts.count, this.#sequences.resets(census))
+    this.#sequences.check(this.#jobsBefore, census, facts)
     this.#uniques.check(this.#jobsBefore, census, facts)
     this.#groups.check(census)
     this.links.check(this.#jobsBefore, jobs, census, facts)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
-    for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
+    const items = new Set(census.sequences.map(({ id }) => id))
+    for (const job of census.jobs)
+      this.#checkJob(this.#jobsBefore.get(job.id), job, census, { ...facts, countsItems: items.has(job.id) })
     this.#before = census
     this.#jobsBefore = jobs
   }
@@ -108,9 +114,15 @@ export class Checker {
     }
   }
 
-  #checkJob(was: CensusJob | undefined, job: CensusJob, census: Census, facts: Facts): void {
+  #checkJob(
+    was: CensusJob | undefined,
+    job: CensusJob,
+    census: Census,
+    facts: Facts & { readonly countsItems: boolean },
+  ): void {
     if (was === undefined) return
-    if (job.attempt < was.attempt)
+    // The attempts of a sequence are those of its present item.
+    if (job.attempt < was.attempt && !facts.countsItems)
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
     if (job.state === 'cancelled' && was.state !== 'cancelled') checkCancelled(job, facts)

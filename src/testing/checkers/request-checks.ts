@@ -4,9 +4,15 @@ import { BrokenPromise } from './broken-promise.js'
 
 /**
  * Requested changes (X7, X14): a request exists only beside a running job. When it is removed, the change was applied: after a
- * cancel the job is cancelled or done; after a pause it is paused, or in a state in which it would not have run anyway.
+ * cancel the job is cancelled or done; after a pause it is paused, or in a state in which it would not have run anyway. The
+ * reset of a sequence drops the request.
  */
-export function checkRequests(before: Census | undefined, census: Census, count: (what: string) => void): void {
+export function checkRequests(
+  before: Census | undefined,
+  census: Census,
+  count: (what: string) => void,
+  resets: ReadonlySet<string> = new Set(),
+): void {
   if (census.requests.length === 0 && (before?.requests.length ?? 0) === 0) return
   const jobs = new Map(census.jobs.map((job) => [job.seq, job]))
   const pending = new Map(census.requests.map((request) => [request.seq, request]))
@@ -16,6 +22,8 @@ export function checkRequests(before: Census | undefined, census: Census, count:
   for (const request of before?.requests ?? []) {
     const job = jobs.get(request.seq)
     const now = pending.get(request.seq)
+    // A reset ends the claim and forgets what was requested of it.
+    if (job !== undefined && resets.has(job.id)) continue
     if (request.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, count)
     if (request.kind === 'pause' && now === undefined) checkPaused(job, count)
     if (request.kind === 'cancel' && now?.kind === 'pause')

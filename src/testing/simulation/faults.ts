@@ -213,6 +213,7 @@ export function faultyStore(
       if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
       if (name === 'schedules') return faultyRole(target.schedules, call)
       if (name === 'groups') return faultyRole(target.groups, call)
+      if (name === 'sequences') return faultyRole(target.sequences, call)
       if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
@@ -294,6 +295,10 @@ function badTransactions(
     settleJobIn: (tx, settled) => {
       failing('settleJobIn')
       return inner.settleJobIn(tx, settled)
+    },
+    insertSequenceIn: (tx, sequence) => {
+      failing('insertSequenceIn')
+      return inner.insertSequenceIn(tx, sequence)
     },
     sealGroupIn: (tx, seal) => {
       failing('sealGroupIn')

@@ -1,5 +1,7 @@
 import type { JobEdit } from '../../client/commands/edit.js'
 import type { FlowBuilder } from '../../client/flow/flow.js'
+import type { Sequence } from '../../client/sequence/sequence.js'
+import type { SequenceOptions } from '../../client/sequence/write-sequence.js'
 import type { QueueHandle } from '../../client/commands/queues.js'
 import type { When } from '../../job/duration/duration.js'
 import type { EnqueueOptions, Handle } from '../../job/enqueue.js'
@@ -57,8 +59,50 @@ function recordedVerbs(mill: Mill, sim: Simulation): Recorded {
       return mill.delete(id)
     },
     queue: (name: string) => recordingQueue(mill.queue(name), sim),
+    sequence: recordedSequences(mill, sim),
     cancel,
     ...recordedChanges(mill, sim),
+  }
+}
+
+/** A sequence that is started, resumed or reset may begin again; one that was paused or cancelled may not. */
+function recordedSequences(mill: Mill, sim: Simulation): unknown {
+  const recorded = (sequence: Sequence): Sequence => {
+    const observed = (verb: 'start' | 'resume' | 'reset' | 'pause' | 'cancel', expectation?: string) => {
+      const isEnding = expectation === undefined
+      return (): Promise<boolean> => {
+        const { id } = sequence
+        if (verb === 'cancel') sim.cancelled.add(id)
+        if (verb === 'reset' || verb === 'resume') sim.revivals.set(id, (sim.revivals.get(id) ?? 0) + 1)
+        return sim.requests.ofJob(id, {
+          call: () => sequence[verb](),
+          clearsExpectation: isEnding,
+          expectation: (done, current) =>
+            isEnding ? undefined : (current ?? (done ? since(sim, expectation, Infinity) : undefined)),
+        })
+      }
+    }
+    return {
+      id: sequence.id,
+      isNew: sequence.isNew,
+      start: observed('start'),
+      resume: observed('resume'),
+      reset: observed('reset'),
+      pause: observed('pause', 'G3, paused'),
+      // What the item in hand still begins within the time of an unconfirmed read is aborted.
+      cancel: observed('cancel'),
+      progress: () => sequence.progress(),
+      output: (options) => sequence.output(options),
+      result: (options) => sequence.result(options),
+    }
+  }
+  return (...args: readonly [string, (readonly unknown[])?, SequenceOptions?]) => {
+    const [target, items, options] = args
+    if (items === undefined) return recorded(mill.sequence(target))
+    return mill.sequence(target, items, options).then((sequence) => {
+      if (options?.tx === undefined) sim.acknowledged.add(sequence.id)
+      return recorded(sequence)
+    })
   }
 }
 

@@ -65,12 +65,14 @@ export class RunHistory {
 
   /** The job was paused as it began, before its worker had reported the beginning: it runs again when it is resumed. */
   excuseClaim(id: string, fence: number): void {
-    for (const run of this.runsOf(id)) if (run.fence === fence) run.excused = true
+    for (const [name, runs] of this.#runs)
+      if (name.startsWith(id)) for (const run of runs) if (run.fence === fence) run.excused = true
   }
 
-  began(id: string, process: SimProcess, fence: number, now: number, concurrency: number): Run {
-    const runs = this.#runs.get(id) ?? []
-    this.#runs.set(id, runs)
+  /** `item`: which item of which run of a sequence, each of which runs as a job would; empty for a job. */
+  began(id: string, process: SimProcess, fence: number, now: number, concurrency: number, item = ''): Run {
+    const runs = this.#runs.get(id + item) ?? []
+    this.#runs.set(id + item, runs)
     this.#checkCause(id, runs, process, fence)
     this.#checkTime(id)
     this.#checkClaim(id, process, fence, now)

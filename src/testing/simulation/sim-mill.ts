@@ -2,6 +2,7 @@ import { buildMill } from '../../mill.js'
 import type { Mill } from '../../mill/mill-type.js'
 import { isSuspect } from '../../job/rules/quarantine.js'
 import { isThenable } from '../../job/definition/schema.js'
+import type { ClaimedJob } from '../../store/store.js'
 import type { Running } from '../../worker/attempt/running.js'
 import { never, thaw } from './faults.js'
 import { isProven } from '../checkers/rescue-checks.js'
@@ -74,7 +75,7 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
   if (isSuspected) sim.count('suspect runs')
   sim.note(process.name, `begins ${job} ${id.slice(-6)} attempt ${attempt}${isSuspected ? ' as a suspect' : ''}`)
   try {
-    const run = sim.runs.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
+    const run = sim.runs.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency, itemOf(claimed))
     sim.checkParents(id, process)
     sim.scene.checks?.begins(id, process, claimed.fence)
     const how = sim.requests.begins(id, claimed.queue, process, sim.time.now)
@@ -84,6 +85,11 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
     sim.fail(error)
     throw error
   }
+}
+
+/** The items of a sequence are runs of their own, in each of its runs. */
+function itemOf({ sequence }: ClaimedJob): string {
+  return sequence === undefined ? '' : ` run ${sequence.run} item ${sequence.index}`
 }
 
 function end(sim: Simulation, process: SimProcess, { id, job }: Running, run: Run, returned: unknown): unknown {

@@ -264,6 +264,7 @@ export class Simulation {
       leaseMs,
       banking: this.scene.banking,
       uniques: this.scene.uniques,
+      originOf: this.scene.originOf,
       lateLinks: this.lateLinks,
       count: (what) => this.count(what),
       left: (id, fence, paused) => {

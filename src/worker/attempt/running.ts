@@ -49,6 +49,8 @@ export class Running implements Context {
   readonly startedAt: number
   /** By the monotonic clock. */
   readonly begunAt: number
+  /** When its claim began to hold the slot: for an item of a sequence, when the first item of this claim began. */
+  readonly heldSince: number
   /** When the watchdog acts next: at the timeout, then at the end of the grace. */
   alarmAt: number
   slowAt: number
@@ -91,6 +93,7 @@ export class Running implements Context {
     this.options = begin.options
     this.startedAt = begin.startedAt
     this.begunAt = begin.begunAt
+    this.heldSince = begin.heldSince
     this.alarmAt = begin.begunAt + begin.timeoutMs
     this.slowAt = begin.begunAt + begin.slowAfterMs
     this.reported = begin.reported
@@ -109,6 +112,20 @@ export class Running implements Context {
   get tick(): Context['tick'] {
     const { tick } = this.options
     return tick === undefined ? undefined : { schedule: tick.schedule, at: new Date(tick.at) }
+  }
+  get sequence(): Context['sequence'] {
+    const { sequence } = this.claimed
+    if (sequence === undefined) return undefined
+    const { index, total, previous } = sequence
+    const { codec } = this.registered
+    return {
+      id: this.id,
+      index,
+      total,
+      get previous(): unknown {
+        return previous === null ? undefined : codec.decode(previous)
+      },
+    }
   }
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -144,7 +161,8 @@ export class Running implements Context {
 
   progress(done: number, total?: number): void {
     checkProgress(done, total)
-    this.progressText = JSON.stringify(total === undefined ? { done } : { done, total })
+    // An item's index, because the next item must not show the report of this one.
+    this.progressText = JSON.stringify({ done, total, item: this.claimed.sequence?.index })
     this.lastActivity = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
     this.#host.noteProgress(this)
   }
@@ -173,6 +191,7 @@ export interface Begin {
   /** By the store's clock. */
   readonly startedAt: number
   readonly begunAt: number
+  readonly heldSince: number
   readonly timeoutMs: number
   readonly slowAfterMs: number
   readonly reported: boolean

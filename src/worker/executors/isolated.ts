@@ -86,14 +86,16 @@ class IsolatedAttempt {
 
   /** Resolves with what the handler returned in the child, and rejects with what it threw or with how the child ended. */
   run(payload: unknown): Promise<unknown> {
-    const { id, job, attempt, tick, queue, signal } = this.#running
+    const { id, job, attempt, tick, queue, signal, sequence } = this.#running
     const child = this.#child
     const ended = new Promise<unknown>((resolve, reject) => (this.#settle = { resolve, reject }))
     child.onMessage = (message: FromChild) => this.#receive(message)
     child.onEnd = (exit) => this.#crashed(exit)
     const abort = (): void => this.#abort()
     try {
-      child.send({ run: { payload, context: { id, job, attempt, tick, queue: queue.name } } })
+      child.send({
+        run: { payload, context: { id, job, attempt, tick, queue: queue.name, sequence: sequence && { ...sequence } } },
+      })
     } catch (error) {
       this.#end()
       throw new DefinitionError(

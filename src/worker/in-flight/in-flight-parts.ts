@@ -42,8 +42,15 @@ export type Lost =
 
 /** What the in-flight jobs need of the worker that owns them. */
 export interface InFlightOwner {
-  readonly options: () => { readonly concurrency: number; readonly crashBudget: number; readonly slowAfterMs: number }
+  readonly options: () => {
+    readonly concurrency: number
+    readonly queues: ReadonlyMap<string, number>
+    readonly crashBudget: number
+    readonly slowAfterMs: number
+  }
   readonly workerId: () => string
+  /** Suspects wait until nothing runs in this process. */
+  readonly isDraining: () => boolean
   /** An attempt ended or a slot became free: another round is needed. */
   readonly wake: () => void
   /** Settlements were written: every other process now sees that these jobs have ended here. */

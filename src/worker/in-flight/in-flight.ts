@@ -3,6 +3,8 @@ import type { Outcome } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import { KEEP_ALL } from '../../job/definition/keep.js'
 import { readOptions } from '../../job/definition/stored-options.js'
+import type { StoredOptions } from '../../job/definition/stored-options.js'
+import type { ClaimedSequence, NewStep } from '../../store/sequences.js'
 import { settleJob } from '../../store/settled-job.js'
 import type { Claimed, ClaimedJob } from '../../store/store.js'
 import type { Cancel } from '../../world/timers.js'
@@ -12,9 +14,11 @@ import { Meter } from '../meter.js'
 import { Outbox } from './outbox.js'
 import type { SettledRun } from './outbox.js'
 import { ABORT_GRACE_MS, overdue, abortCancelled } from './overdue.js'
+import { goesOn, ItemLog, ITEM_MISSING, isLastItem, itemOf, nextItem, settleItem } from './sequence-items.js'
+import type { FreshlyAppended } from './sequence-items.js'
 import { AttemptReporter } from './reports.js'
 import { Running } from '../attempt/running.js'
-import type { JobVerbs, AttemptHost } from '../attempt/running.js'
+import type { Begin, JobVerbs, AttemptHost } from '../attempt/running.js'
 import { SelfSettler } from '../attempt/settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from '../store-clock.js'
@@ -27,6 +31,8 @@ import { Watchdog } from './watchdog.js'
 const HELD_MAX_MS = 250
 /** More held jobs than this begin in an event-loop turn of their own. */
 const HELD_PER_TURN_MAX = 50
+/** A sequence that has held its slot for so long returns it between two items, if other jobs could use it. */
+const YIELD_AFTER_MS = 1_000
 /** The wait after a read of the store that failed. */
 const STORE_RETRY_MS = 500
 
@@ -50,6 +56,11 @@ export class InFlight implements AttemptHost {
   #isHolding = false
   #heldTimer: Cancel | undefined
   readonly #clock: StoreClock
+  readonly #items: ItemLog
+  /** Items that have ended and whose rows are being written. */
+  readonly #recording = new Set<Running>()
+  /** Sequences that were claimed again while an item of an earlier claim still runs here: they wait for it to return. */
+  readonly #behind = new Map<Running, ClaimedJob>()
 
   constructor(parts: InFlightParts, owner: InFlightOwner) {
     this.#parts = parts
@@ -57,6 +68,7 @@ export class InFlight implements AttemptHost {
     this.#confirmedForMs = parts.store.info.heldUnconfirmedMs
     this.verbs = parts
     this.#clock = new StoreClock(parts.world)
+    this.#items = new ItemLog(parts)
     this.settling = new SelfSettler(parts, (each, outcome) =>
       this.#settlement(each.claimed, outcome, each.registered, each),
     )
@@ -77,7 +89,7 @@ export class InFlight implements AttemptHost {
 
   /** Attempts that were settled although their handlers have not returned. */
   countAbandoned(): number {
-    return [...this.slots.running].filter((running) => running.settled).length
+    return [...this.slots.running].filter((running) => running.settled && !this.#recording.has(running)).length
   }
 
   /** Takes claimed jobs: the first `starting` begin, the rest is held for the next free slots. */
@@ -128,6 +140,8 @@ export class InFlight implements AttemptHost {
     this.#closed = true
     this.#heldTimer?.()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
+    for (const job of this.#behind.values()) this.#put(job, { kind: 'released' })
+    this.#behind.clear()
   }
 
   /** Releases the jobs that still run. Their handlers go on, and what they return is not recorded. */
@@ -136,6 +150,8 @@ export class InFlight implements AttemptHost {
       this.#parts.executor.end?.(running)
       this.#settle(running, { kind: 'released' })
     }
+    for (const running of this.#recording) this.#put(running.claimed, { kind: 'released' }, running.registered, running)
+    this.#recording.clear()
     this.watchdog.stop()
     this.reports.stop()
   }
@@ -147,6 +163,8 @@ export class InFlight implements AttemptHost {
   /** Every claim is void: aborts running handlers, and drops held jobs and unwritten settlements. */
   dropClaims(reason: LeaseLostError): void {
     this.abortAll(reason)
+    this.#recording.clear()
+    this.#behind.clear()
     this.slots.takeHeld()
     this.outbox.abandon()
   }
@@ -253,13 +271,34 @@ export class InFlight implements AttemptHost {
     const startedAt = this.#clock.at(begunAt)
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
+    const claimed = options.sequence === undefined ? job : itemOf(job)
+    if (claimed === undefined) return this.#put(job, ITEM_MISSING, registered)
+    const before = claimed.sequence === undefined ? undefined : this.#stillRunning(claimed)
+    if (before !== undefined) return void this.#behind.set(before, job)
+    events.began(claimed)
+    this.#start(claimed, registered, options, { reported, begunAt, heldSince: begunAt })
+  }
+
+  /** An item of this sequence whose claim was lost, and whose handler has not returned. */
+  #stillRunning({ ref }: ClaimedJob): Running | undefined {
+    return [...this.slots.running].find(
+      (running) => running.claimed.ref === ref && running.abortReason instanceof LeaseLostError,
+    )
+  }
+
+  #start(
+    claimed: ClaimedJob,
+    registered: Registered,
+    options: StoredOptions,
+    { reported, begunAt, heldSince }: Pick<Begin, 'reported' | 'begunAt' | 'heldSince'>,
+  ): void {
+    const startedAt = this.#clock.at(begunAt)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
     const slowAfterMs = registered.slowAfterMs ?? this.#owner.options().slowAfterMs
-    const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
+    const begin = { claimed, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported, heldSince }
     const running = new Running(begin, this)
     this.slots.begin(running)
     this.watchdog.watch(running)
-    events.began(job)
     // A handler that returned synchronously is settled in a later microtask: the next one must not begin inside its call.
     void Promise.resolve(runInCapturedContext(running, this.#parts)).then((outcome) => {
       if (running.pendingWrites === undefined) return this.#ended(running, outcome)
@@ -271,10 +310,89 @@ export class InFlight implements AttemptHost {
     const now = this.#parts.world.clock.monotonic()
     running.tookMs = now - running.begunAt
     this.meter.add(running.tookMs)
+    if (goesOn(running, outcome)) return void this.#recordItem(running, outcome)
     this.slots.end(running, now)
     this.#settle(running, outcome, now)
+    this.#slotFree(running)
+  }
+
+  #slotFree(running: Running): void {
+    const behind = this.#behind.get(running)
+    // Released and not begun: a change that was requested of it meanwhile is applied so.
+    if (behind !== undefined) this.#put(behind, { kind: 'released' })
+    this.#behind.delete(running)
     this.#beginHeld()
     this.#owner.wake()
+  }
+
+  /** Appends the row of an item that ended well, and begins the next one. The sequence keeps its slot meanwhile. */
+  async #recordItem(running: Running, outcome: Outcome): Promise<void> {
+    const { claimed, registered } = running
+    const { ref, fence, queue, sequence } = claimed
+    if (sequence === undefined) return
+    running.settled = true
+    this.#recording.add(running)
+    const ended = this.#knownEnd(running, outcome)
+    const { step } = this.#settlement(claimed, ended, registered, running)
+    if (step === undefined) return
+    const itemsFrom =
+      sequence.items.length > 1 || isLastItem(sequence) ? undefined : { list: sequence.list, index: sequence.index + 1 }
+    const appended = await this.#items.append(
+      { ref, fence, queue, step, endsStreak: claimed.streak > 0 || claimed.crashes > 0, itemsFrom },
+      () => !this.#recording.has(running),
+    )
+    const isOver = !this.#recording.delete(running) || appended === undefined
+    this.slots.end(running, this.#parts.world.clock.monotonic())
+    if (!isOver) this.#afterItem(running, ended, step, appended)
+    this.#slotFree(running)
+  }
+
+  /**
+   * The end of an item as far as the worker knows it. If its handler settled it in a transaction, that may be rolled back:
+   * an open row does not replace the answer, if the transaction has committed.
+   */
+  #knownEnd(running: Running, outcome: Outcome): Outcome {
+    if (running.settledIn === undefined) return outcome
+    const known = this.settling.outcomeOf(running, outcome)
+    return outcome.kind === 'succeeded' ? known : this.settling.outcomeOf(running, RETURNED)
+  }
+
+  #afterItem(running: Running, outcome: Outcome, step: NewStep, appended: FreshlyAppended): void {
+    const { claimed, registered } = running
+    if (!appended.held) {
+      this.#parts.events.lost(claimed)
+      this.#owner.left(claimed)
+      return this.outbox.drop(claimed.fence)
+    }
+    if (!appended.isAnswered) return this.#put(claimed, outcome, registered, running)
+    if (running.errorAfterSettling !== undefined)
+      this.#parts.events.threwAfterwards(running, running.errorAfterSettling)
+    const value = running.settledIn?.step?.value ?? step.value
+    const next = nextItem(claimed, claimed.sequence as ClaimedSequence, { ...step, value }, appended)
+    if (this.#mayGoOn(running, appended)) return this.#beginNext(next, running)
+    this.#put(next, { kind: 'yielded' }, registered, running)
+  }
+
+  #mayGoOn(running: Running, appended: FreshlyAppended): boolean {
+    const isAllowed = appended.requested === null && !appended.isQueuePaused && !appended.isLate
+    return isAllowed && !this.#closed && !this.#yields(running)
+  }
+
+  /** Suspects wait for this process to be empty; or its second is over, and every slot that others could have is taken. */
+  #yields({ claimed: { queue }, heldSince }: Running): boolean {
+    if (this.#owner.isDraining()) return true
+    if (this.#parts.world.clock.monotonic() - heldSince < YIELD_AFTER_MS) return false
+    const { concurrency, queues } = this.#owner.options()
+    // Its own slot is free at this moment.
+    const isFull = this.slots.running.size + 1 >= concurrency
+    return isFull || this.slots.inQueue(queue) + 1 >= (queues.get(queue) ?? Infinity)
+  }
+
+  #beginNext(job: ClaimedJob, { registered, options, heldSince }: Running): void {
+    const claimed = itemOf(job)
+    if (claimed === undefined) return this.#put(job, ITEM_MISSING, registered)
+    const begunAt = this.#parts.world.clock.monotonic()
+    this.#start(claimed, registered, options, { reported: true, begunAt, heldSince })
   }
 
   /** Puts an attempt's outcome into the outbox, once: a timeout and the handler's own end may both come here. */
@@ -299,7 +417,9 @@ export class InFlight implements AttemptHost {
   #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, at?: number): SettledRun {
     const now = this.#clock.at(at)
     const { crashBudget } = this.#owner.options()
-    return settleJob(
+    const { sequence } = job
+    const isItemDone = sequence !== undefined && outcome.kind === 'succeeded'
+    const settled = settleJob(
       job,
       outcome,
       // A job that is only released does not end, so no policy keeps it.
@@ -308,11 +428,18 @@ export class InFlight implements AttemptHost {
         startedAt: running?.startedAt ?? now,
         endedAt: now,
         worker: this.#owner.workerId(),
-        lines: running?.lines,
+        // The lines of an item that ended well are in its row.
+        lines: isItemDone || outcome.kind === 'yielded' ? undefined : running?.lines,
         exit: running?.exit,
         running,
       },
     )
+    if (sequence === undefined || running === undefined) return settled
+    return settleItem(settled, sequence, outcome, {
+      codec: running.registered.codec,
+      endedAt: now,
+      lines: running.lines,
+    })
   }
 
   #onWritten(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {
@@ -348,3 +475,6 @@ export class InFlight implements AttemptHost {
     this.#settle(running, outcome)
   }
 }
+
+/** Of a handler that settled its item: what it returned is in that settlement. */
+const RETURNED: Outcome = { kind: 'succeeded', result: null }

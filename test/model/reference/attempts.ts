@@ -1,4 +1,5 @@
 import { endJob } from './ends.js'
+import { endItem } from './sequences.js'
 import { BACKOFF_MS, CRASH_BUDGET, isSuspect, jobOf, LEASE_MS, Refused, RETRY_LIMIT, STOP_MS } from './state.js'
 import type { Attempt, Leaving, Model, ModelJob } from './state.js'
 
@@ -58,10 +59,14 @@ export function begin(model: Model, mill: number, job: ModelJob): Attempt {
   return attempt
 }
 
-/** The handler ended. If its claim is over, nothing is recorded. */
-export function finish(model: Model, attempt: Attempt, outcome: Outcome): void {
+/** The handler ended. If its claim is over, nothing is recorded. True: the next item of its sequence begins. */
+export function finish(model: Model, attempt: Attempt, outcome: Outcome): boolean {
   model.attempts = model.attempts.filter((each) => each !== attempt)
-  if (attempt.hasClaim) end(model, jobOf(model, attempt.job), outcome)
+  const job = jobOf(model, attempt.job)
+  if (!attempt.hasClaim) return false
+  if (job.sequence !== null) return endItem(model, job, outcome)
+  end(model, job, outcome)
+  return false
 }
 
 /** The handler settled its job in its own transaction: done with it, and a rolled back one is a failed attempt. */

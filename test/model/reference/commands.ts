@@ -1,6 +1,7 @@
 import { freeSlot, retake } from './conflicts.js'
 import { endJob, resumedState } from './ends.js'
 import { link, refuseCycle, refuseOwnKey } from './links.js'
+import { commandSequence } from './sequences.js'
 import { isTimed, isUnfinished, isWaiting, Refused } from './state.js'
 import type { Model, ModelJob, ParentPolicy } from './state.js'
 
@@ -8,6 +9,7 @@ import type { Model, ModelJob, ParentPolicy } from './state.js'
 const GRACE_MS = 30_000
 
 export function cancel(model: Model, job: ModelJob): boolean {
+  if (job.sequence !== null) return commandSequence(model, job, 'cancel')
   if (job.state === 'running') {
     job.request = 'cancel'
     for (const attempt of model.attempts)
@@ -19,7 +21,8 @@ export function cancel(model: Model, job: ModelJob): boolean {
   return true
 }
 
-export function pause(_: Model, job: ModelJob): boolean {
+export function pause(model: Model, job: ModelJob): boolean {
+  if (job.sequence !== null) return commandSequence(model, job, 'pause')
   if (job.state === 'running') {
     if (job.request === 'cancel') return false
     job.request = 'pause'
@@ -31,6 +34,7 @@ export function pause(_: Model, job: ModelJob): boolean {
 }
 
 export function resume(model: Model, job: ModelJob): boolean {
+  if (job.sequence !== null) return commandSequence(model, job, 'resume')
   if (job.state === 'running') {
     if (job.request !== 'pause') return false
     job.request = null
@@ -43,6 +47,8 @@ export function resume(model: Model, job: ModelJob): boolean {
 
 /** Runs a job again now, with a full set of retries. */
 export function retry(model: Model, job: ModelJob): boolean {
+  if (job.sequence !== null)
+    return (job.state === 'failed' || job.state === 'parked') && commandSequence(model, job, 'resume')
   if (job.state === 'retrying' || job.state === 'parked') {
     Object.assign(job, { state: 'ready', dueAt: model.now, retries: 0 })
     if (job.waitsFor.size > 0) job.state = 'blocked'
@@ -73,6 +79,7 @@ export interface Edit {
 /** Changes a job that waits; a parked one is due now. It is no suspect any more: what crashed may be what was changed. */
 export function edit(model: Model, job: ModelJob, change: Edit): boolean {
   if (!isWaiting(job)) return false
+  if (job.sequence !== null && change.inMs !== undefined) throw new Refused('E_INVALID_OPTIONS')
   job.streak = 0
   if (change.priority !== undefined) job.priority = change.priority
   if (change.queue !== undefined) job.queue = change.queue
@@ -90,6 +97,7 @@ export function edit(model: Model, job: ModelJob, change: Edit): boolean {
 
 export function addParents(model: Model, job: ModelJob, parents: readonly ModelJob[], policy: ParentPolicy): boolean {
   if (!isWaiting(job)) return false
+  if (job.sequence !== null) throw new Refused('E_INVALID_OPTIONS')
   if (parents.some((parent) => parent.state === 'gone')) throw new Refused('E_PARENT_MISSING')
   refuseOwnKey(job, parents, policy)
   refuseCycle(model, job, parents)

@@ -132,6 +132,7 @@ function place(model: Model, item: Item, onDuplicate: OnDuplicate): Placed {
     const follows = model.jobs.find(isFollowed)
     return placeInSlot(model, item, { replaced: holder, follows })
   }
+  if (holder.sequence !== null) throw new Refused('E_DUPLICATE_KEY')
   // A move keeps the unique slot that the job took when it was enqueued.
   move(model, holder, item)
   return { number: holder.number, isNew: false, isMoved: true }
@@ -197,6 +198,7 @@ function write(model: Model, { name, given, tick, dueAt: at }: Item, window: num
     keepUntil: null,
     request: null,
     after: [],
+    sequence: null,
     waitsFor: new Map(),
   }
   model.jobs.push(job)

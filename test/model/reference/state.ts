@@ -77,6 +77,8 @@ export interface ModelJob {
   /** All it ever came after, and those it still waits for with what their failure means. */
   after: number[]
   waitsFor: Map<number, LinkPolicy>
+  /** A sequence: how many of its items are recorded, the failed attempts of the next one, and whether it was started. */
+  sequence: { readonly total: number; done: number; attempts: number; isStarted: boolean } | null
 }
 
 /** A handler that runs. Its claim may be over: then nothing that it does is recorded. */
@@ -210,7 +212,12 @@ export function copyOf(model: Model): Model {
     new Map([...map].map(([key, value]) => [key, { ...value }]))
   return {
     ...model,
-    jobs: model.jobs.map((job) => ({ ...job, after: [...job.after], waitsFor: new Map(job.waitsFor) })),
+    jobs: model.jobs.map((job) => ({
+      ...job,
+      after: [...job.after],
+      waitsFor: new Map(job.waitsFor),
+      sequence: job.sequence === null ? null : { ...job.sequence },
+    })),
     attempts: model.attempts.map((attempt) => ({ ...attempt })),
     mills: [...model.mills],
     departures: [...model.departures],

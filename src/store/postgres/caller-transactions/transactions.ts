@@ -4,6 +4,7 @@ import { isAbort } from '../../../job/attempt/control-errors.js'
 import { thenOrRetry } from '../../unknown-outcome.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../../store.js'
 import type { GroupSeal } from '../../groups.js'
+import type { NewSequence } from '../../sequences.js'
 import type { Transact, TransactionStore } from '../../transaction-store.js'
 import { checkOpen, isSame } from './check-open.js'
 import { sqlStateOf } from '../connection/sql-executor.js'
@@ -11,6 +12,7 @@ import type { SqlExecutor } from '../connection/sql-executor.js'
 import { translate } from '../connection/faults.js'
 import { executorOf } from './handles.js'
 import { sealGroup } from '../../verbs/groups.js'
+import { insertSequence } from '../../verbs/sequences.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import { insertJobs } from '../verbs/insert.js'
 import type { Lanes } from '../verbs/lanes.js'
@@ -60,6 +62,17 @@ export class PostgresTransactions implements TransactionStore {
         return isOneStatement(jobs, options) ? insert() : this.#whole(session, insert)
       }
       return this.#parts.lanes.ensureLanes(jobs, write, { query: (text, values) => session.query(text, ...values) })
+    })
+  }
+
+  insertSequenceIn(tx: unknown, sequence: NewSequence): Promise<Inserted> {
+    return this.#inCaller(tx, (session) => {
+      const write = (isAgain: boolean): Promise<Inserted> => {
+        session.isAgain = isAgain
+        return this.#whole(session, () => awaitVerb(insertSequence(session, sequence)))
+      }
+      const db = { query: (text: string, values: readonly (string | null)[]) => session.query(text, ...values) }
+      return this.#parts.lanes.ensureLanes([sequence.job], write, db as SqlExecutor)
     })
   }
 

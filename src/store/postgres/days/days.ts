@@ -251,6 +251,7 @@ async function dropDay(tx: SqlExecutor, queries: DayQueries, scan: DayScan): Pro
   }
   await tx.query(queries.dropLabels(day), [])
   if (there.includes('history')) await tx.query(queries.noteGone(day), [])
+  if (there.includes('jobs')) await tx.query(queries.noteLongWork(day), [])
   for (const of of there) await tx.query(queries.drop(of, day), [])
   return Math.max(0, scan.all - moved)
 }

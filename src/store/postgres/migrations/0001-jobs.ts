@@ -53,6 +53,8 @@ export const jobs = (schema: string): readonly string[] => [
     -- The job has children: its end must insert a to-do. Null is false.
     is_parent boolean,
     grp text,
+    -- A job that keeps a log; null for a plain one.
+    shape text check (shape in ('workflow', 'sequence')),
     check ((payload is null) <> (bytes is null))
   ) partition by range (ref)`,
   // Partitions of days are created ahead (days.ts). Default partition: rows without a partition for their day, and rows

@@ -6,6 +6,7 @@ import { groups } from './0001-groups.js'
 import { jobs } from './0001-jobs.js'
 import { schedules } from './0001-schedules.js'
 import { links } from './0001-links.js'
+import { longWork } from './0001-long-work.js'
 import { times } from './0001-times.js'
 
 /**
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly {
       ...links(schema),
       ...groups(schema),
       ...schedules(schema),
+      ...longWork(schema),
       ...addJob(schema, channel),
     ],
   },

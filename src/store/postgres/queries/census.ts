@@ -33,5 +33,10 @@ export const censusQueries = {
       'counts', ${rows(`grp, queue, state, members`, 'group_counts')},
       'moves', ${rows(`grp, queue, state, members`, 'group_moves')},
       'links', ${rows(`parent, child, on_failure`, 'links')},
-      'todos', ${rows(`parent, id`, 'link_todos')})::text as census`,
+      'todos', ${rows(`parent, id`, 'link_todos')},
+      'workflows', ${rows(`ref, run`, 'workflows')},
+      'lists', ${rows(`list, id, total`, 'lists')},
+      'items', ${rows(`list`, 'items')},
+      'steps', ${rows(`ref, run, address, no, attempt, value`, 'steps')},
+      'leftovers', ${rows(`number`, 'leftovers')})::text as census`,
 }

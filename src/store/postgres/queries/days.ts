@@ -83,7 +83,7 @@ export function dayQueries(schema: string) {
 /** Literals instead of parameters, so that the plan covers one partition from the start. */
 const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
 
-/** The labels of a day that is dropped. Its jobs are detached by now: those that stay are in the default partition. */
+/** The labels and logs of a day that is dropped. Its jobs are detached by now: those that stay are in the default partition. */
 function labelQueries(s: string) {
   const staying = (day: number): string => `array(select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)})`
   return {
@@ -92,6 +92,14 @@ function labelQueries(s: string) {
       select l.*
       from ${s}.${partitionOf('labels', day)} l
       where l.ref = any(${staying(day)})`,
+    /** Leftovers for deleted jobs that have a log: no trigger runs when their partition is dropped. */
+    noteLongWork: (day: number): string => `
+      insert into ${s}.leftovers (ref, run, list, due_at)
+      select j.ref, coalesce(w.run, 0), t.list, 0
+      from ${s}.${partitionOf('jobs', day)} j
+      left join ${s}.workflows w on w.ref = j.ref
+      left join ${s}.lists t on t.id = j.id
+      where j.shape is not null and j.ref <> all(${staying(day)})`,
     /** Labels are in the default partition if their partition was created later than that of the jobs. */
     dropLabels: (day: number): string => `
       delete from ${s}.labels_rest

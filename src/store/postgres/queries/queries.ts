@@ -8,12 +8,12 @@ import { insertQueries } from './insert.js'
 import { laneQueries } from './lanes.js'
 import { linkQueries } from './links.js'
 import { moveQueries } from './moves.js'
-import { pauseQueries } from './pauses.js'
 import { pruneQueries } from './prune.js'
 import { readQueries } from './read.js'
 import { receiptQueries } from './receipts.js'
-import { requestQueries } from './requests.js'
+import { pauseQueries, requestQueries } from './requests.js'
 import { scheduleQueries } from './schedules.js'
+import { sequenceQueries } from './sequences.js'
 import { sessionQueries } from './session.js'
 import { settleQueries } from './settle.js'
 import { upkeepQueries } from './upkeep.js'
@@ -45,6 +45,7 @@ const statements = {
   ...receiptQueries,
   ...requestQueries,
   ...scheduleQueries,
+  ...sequenceQueries,
   ...sessionQueries,
   ...settleQueries,
   ...upkeepQueries,

@@ -1,7 +1,7 @@
 import type { LinkPolicy } from '../../../job/rules/links.js'
 import type { RequestKind } from '../../../job/rules/request.js'
 import type { State } from '../../../job/rules/states.js'
-import type { Census, CensusJob } from '../../census.js'
+import type { Census, CensusJob, CensusSequence } from '../../census.js'
 import type { Session } from '../connection/session.js'
 
 export async function readCensus(session: Session): Promise<Census> {
@@ -13,6 +13,7 @@ export async function readCensus(session: Session): Promise<Census> {
     ...groupsIn(tables),
     ...linksIn(tables),
     ...othersIn(tables),
+    ...sequencesIn(tables),
   }
 }
 
@@ -37,7 +38,17 @@ interface Tables {
   readonly moves: readonly CountRow[]
   readonly links: readonly [parent: number, child: number, policy: LinkPolicy][]
   readonly todos: readonly [parent: number, id: string | null][]
+  readonly workflows: readonly [ref: number, run: number][]
+  readonly lists: readonly [list: number, id: string, total: number][]
+  readonly items: readonly [list: number][]
+  readonly steps: readonly StepRow[]
+  readonly leftovers: readonly unknown[]
 }
+
+type StepRow = readonly [
+  ...[ref: number, run: number, address: string],
+  ...[no: number | null, attempt: number, value: string | null],
+]
 
 type JobRow = readonly [
   ...[ref: number, id: string, lane: number, key: string | null, group: string | null, payload: string | null],
@@ -67,6 +78,23 @@ interface Places {
   readonly leases: ReadonlyMap<number, readonly LeaseRow[]>
   /** The number of rows of each ref in `history`, `waiting` and `ready`. */
   readonly rows: ReadonlyMap<number, number>
+}
+
+function sequencesIn({ jobs, workflows, lists, items, steps, leftovers }: Tables): Pick<Census, 'sequences' | 'long'> {
+  const refs = new Map(jobs.map(([ref, id]) => [id, ref]))
+  const runs = new Map(workflows)
+  const sequences = lists.flatMap(([list, id, total]): CensusSequence[] => {
+    const [ref, run] = [refs.get(id) ?? -1, runs.get(refs.get(id) ?? -1)]
+    if (run === undefined) return []
+    const rows = steps
+      .filter(([of, during]) => of === ref && during === run)
+      .map(([, , address, no, attempt, value]) => ({ address, no, attempt, value }))
+      .toSorted((one, other) => (one.address < other.address ? -1 : 1))
+    return [{ id, run, total, items: items.filter(([of]) => of === list).length, rows }]
+  })
+  const counts = { steps, workflows, lists, items, leftovers }
+  const long = Object.fromEntries(Object.entries(counts).map(([name, rows]) => [name, rows.length]))
+  return { sequences, long: long as unknown as Census['long'] }
 }
 
 function jobsIn(tables: Tables): CensusJob[] {
@@ -205,7 +233,9 @@ function linksIn({ jobs, links, todos }: Tables): Pick<Census, 'links' | 'todos'
   }
 }
 
-function othersIn(tables: Tables): Omit<Census, 'jobs' | 'strays' | 'groups' | 'counts' | 'links' | 'todos'> {
+function othersIn(
+  tables: Tables,
+): Omit<Census, 'jobs' | 'strays' | 'groups' | 'counts' | 'links' | 'todos' | 'sequences' | 'long'> {
   return {
     keys: tables.keys.map(([name, key, seq]) => ({ name, key, seq })),
     slots: tables.uniques.map(([name, key, job, until]) => ({ name, key, job, until })),

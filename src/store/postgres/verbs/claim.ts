@@ -7,6 +7,7 @@ import type { Lane } from './lanes.js'
 import { encodedOf } from './read.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
+import { withPositions } from './sequences.js'
 
 /** Above this average length, payloads are returned as rows instead of JSON. */
 const LARGE = 1_024
@@ -17,6 +18,11 @@ const LARGE = 1_024
  * dead but cannot be removed yet.
  */
 export async function claimJobs(session: Session, request: ClaimRequest, before: LastClaim): Promise<Claimed> {
+  const claimed = await takeJobs(session, request, before)
+  return { ...claimed, jobs: await withPositions(session, claimed.jobs) }
+}
+
+async function takeJobs(session: Session, request: ClaimRequest, before: LastClaim): Promise<Claimed> {
   if (before.hasManyLanes) return answer(session, request, await takeFromFilled(session, request, before), before)
   const from = before.cursors.take()
   const taken = await takeByName(session, request, from, before.areLarge)
@@ -316,13 +322,13 @@ interface LeaseRow {
 }
 
 /**
- * After a pause was written: waits for claims in flight, and returns whether any worker holds jobs in advance. Within a
- * transaction.
+ * After a pause was written: waits for claims in flight, and returns whether any worker holds jobs in advance, or a
+ * sequence, of which it may begin the next item. Within a transaction.
  */
 export async function heldAfterPause(session: Session): Promise<boolean> {
   await session.query(session.queries.awaitClaims)
   const held = await session.query(session.queries.anyHeld)
-  return held.length > 0
+  return held.length > 0 || (await session.query(session.queries.anySequenceInHand)).length > 0
 }
 
 /** Lanes with jobs per lookup. */

@@ -1,3 +1,4 @@
+import type { Encoded } from '../../../job/rules/outcome.js'
 import type { RequestKind } from '../../../job/rules/request.js'
 import type { JobRequest } from '../../requests.js'
 import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../../store.js'
@@ -12,8 +13,9 @@ import { changeJob } from './change.js'
 import { countMoves } from './groups.js'
 import { insertJobs } from './insert.js'
 import { PostgresLinks } from './links.js'
-import { cancelWritten } from './moves.js'
-import { readById, readJobs } from './read.js'
+import { cancelWritten, endAll, takeOut } from './moves.js'
+import { encodedOf, readById, readJobs } from './read.js'
+import { addItems, resetUnfinished } from './sequences.js'
 
 /** A transaction with the verbs that shared verbs use in it. */
 export class JobSession extends Session implements JobSteps {
@@ -65,6 +67,26 @@ export class JobSession extends Session implements JobSteps {
     const kept = textOf(finite(keepMs))
     await this.query(this.queries.putRequest, String(ref), kind, clean(reason), kept, this.nowText)
     await this.query(this.queries.markRequested, String(fence))
+  }
+
+  addItems(list: number, from: number, payloads: readonly Encoded[]): Promise<void> {
+    return addItems(this, list, from, payloads)
+  }
+
+  encoded(value: unknown, bytes: unknown): Encoded | null {
+    return encodedOf(value as string | null, (bytes ?? null) as string | null)
+  }
+
+  async endNew(id: string, result: Encoded, keepMs: number): Promise<void> {
+    const job = await readById(this, id)
+    if (job === undefined || !(await takeOut(this, job)))
+      throw new Error(`job ${id} is not there, though this transaction just wrote it`)
+    await endAll(this, [{ ...job, to: 'done', keepMs, reason: null, result }])
+    await countMoves(this)
+  }
+
+  resetUnfinished(id: string, reason: string): Promise<boolean> {
+    return resetUnfinished(this, id, reason)
   }
 }
 

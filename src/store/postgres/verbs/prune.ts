@@ -4,6 +4,7 @@ import { maintainDays } from '../days/days.js'
 import type { DaysWalk } from '../days/days.js'
 import { numberOrNull } from '../../columns.js'
 import { sweepGroups } from './groups.js'
+import { sweepLeftovers } from './sequences.js'
 import type { Opened } from '../connection/open.js'
 import type { Receipts } from '../connection/receipts.js'
 import type { Session } from '../connection/session.js'
@@ -118,11 +119,12 @@ async function nextPrune(session: Session, from: number): Promise<number> {
   return numberOrNull(row?.due) ?? Infinity
 }
 
-/** One step of the walks through the unique slots and the groups. */
+/** One step of the walks through the unique slots, the groups and the leftovers. */
 async function sweepRows(session: Session, limit: number, walk: Walk): Promise<Swept> {
   await sweepExpiring(session, await session.now())
   const [slots, groups] = [await sweepSlots(session, limit, walk), await sweepGroups(session, limit, walk)]
-  return { swept: slots + groups, more: slots >= limit || groups >= limit }
+  const leftovers = await sweepLeftovers(session, limit)
+  return { swept: slots + groups + leftovers, more: slots >= limit || groups >= limit || leftovers > 0 }
 }
 
 /** Drops expired days and creates those to come, once an hour; returns how many jobs were pruned. */

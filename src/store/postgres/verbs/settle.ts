@@ -8,6 +8,7 @@ import { causeCode } from '../connection/faults.js'
 import { countMoves } from './groups.js'
 import { endAll, freeKeys, historyOf, noteChildren, orNull } from './moves.js'
 import type { ChildrenRow } from './moves.js'
+import { settleSteps } from './sequences.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf, clean } from '../connection/session.js'
 
@@ -52,6 +53,7 @@ function isShort(job: SettledJob): boolean {
     job.key === null &&
     job.group === null &&
     job.isParent !== true &&
+    job.step === undefined &&
     (job.result === null || typeof job.result === 'string')
   )
 }
@@ -155,6 +157,7 @@ export async function settleLocked(session: Session, settled: readonly SettledJo
     session,
     settled.filter((job) => fences.get(job.ref) !== job.fence),
   )
+  await settleSteps(session, mine)
   const { settlements: written, changed } = await withRequests(session, mine)
   // A claimed job is counted as ready, whether it runs or is held.
   for (const job of written) session.groupMoves.leave(job, 'ready')
@@ -244,9 +247,14 @@ interface RequestRow {
  * still be settled, however long the transaction stays open. Another settlement of this job waits for it, at its row in
  * history.
  */
-export async function settleShared(session: Session, job: SettledJob): Promise<boolean> {
-  const held = await session.query(session.queries.shareLease, String(job.ref), String(job.fence))
+export async function settleShared(session: Session, given: SettledJob): Promise<boolean> {
+  const held = await session.query(session.queries.shareLease, String(given.ref), String(given.fence))
   if (held.length === 0) return false
+  // A row that has its answer already is not written again: the handler has settled this item before.
+  if (given.step !== undefined && (await settleSteps(session, [given])).size === 0) return false
+  if (given.claimGoesOn === true) return true
+  const job = given.step === undefined ? given : ((await withRequests(session, [given])).settlements[0] as SettledJob)
+  if (job.to === 'cancelled') await session.query(session.queries.freeSlots, arrayOf([job.ref]))
   const ended =
     job.keepMs === 0
       ? await session.query<ChildrenRow>(session.queries.forgetJob, String(job.ref))

@@ -1,11 +1,13 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../../errors.js'
 import type { World } from '../../../world/world.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../../store.js'
+import type { NewSequence } from '../../sequences.js'
 import type { Transact, TransactionStore } from '../../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './handles.js'
 import type { Home } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import { sealGroup } from '../../verbs/groups.js'
+import { insertSequence } from '../../verbs/sequences.js'
 import { runVerb } from '../../verbs/verb.js'
 import { JobSession } from '../verbs/job-session.js'
 import type { GroupSeal } from '../../groups.js'
@@ -75,6 +77,12 @@ export class SqliteTransactions implements TransactionStore {
     const refusal = this.#parts.refusal()
     if (refusal !== undefined) throw refusal
     return this.#inCaller(tx, (session, now) => insertJobs(session, jobs, options, now))
+  }
+
+  insertSequenceIn(tx: unknown, sequence: NewSequence): Inserted | Promise<Inserted> {
+    const refusal = this.#parts.refusal()
+    if (refusal !== undefined) throw refusal
+    return this.#inCaller(tx, (session, now) => runVerb(insertSequence(new JobSession(session, now), sequence)))
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean> {

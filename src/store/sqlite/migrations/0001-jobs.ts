@@ -22,7 +22,9 @@ create table millrace_jobs (
   created_at integer not null,
   -- The ids of its parents, as JSON; null for nearly all jobs.
   after text,
-  grp text
+  grp text,
+  -- A job that keeps a log; null for a plain one.
+  shape text check (shape in ('workflow', 'sequence'))
 ) strict;
 
 -- readKeyed: the newest job of a key, finished or not

@@ -32,6 +32,16 @@ const census = (more: string): string => `
      from millrace_group_counts where members <> 0),
     'links', (select json_group_array(json_object('parent', parent, 'child', child, 'policy', on_failure)) from millrace_links),
     'todos', (select json_group_array(parent) from millrace_link_todos),
+    'sequences', (select json_group_array(json_object('id', j.id, 'run', w.run, 'total', t.total,
+       'items', (select count(*) from millrace_items i where i.list = t.list),
+       'rows', (select json_group_array(json_object('address', address, 'no', no, 'attempt', attempt, 'value', value))
+        from (select * from millrace_steps s where s.seq = j.seq and s.run = w.run order by address))))
+     from millrace_lists t
+     join millrace_jobs j on j.id = t.id
+     join millrace_workflows w on w.seq = j.seq),
+    'long', json_object('steps', (select count(*) from millrace_steps), 'workflows', (select count(*) from millrace_workflows),
+       'lists', (select count(*) from millrace_lists), 'items', (select count(*) from millrace_items),
+       'leftovers', (select count(*) from millrace_leftovers)),
 ${more}
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
       + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs))) as census`

@@ -16,6 +16,7 @@ import { claimQueries } from './claim.js'
 import { settleQueries } from './settle.js'
 import { scheduleQueries } from './schedules.js'
 import { groupQueries } from './groups.js'
+import { sequenceQueries } from './sequences.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that
@@ -43,6 +44,7 @@ export const queries = {
   ...settleQueries,
   ...scheduleQueries,
   ...groupQueries,
+  ...sequenceQueries,
 }
 
 export type Queries = typeof queries

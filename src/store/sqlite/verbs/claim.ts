@@ -329,7 +329,8 @@ interface PauseRow {
   readonly paused_at: number
 }
 
-/** Whether any worker holds a job in advance. */
+/** Whether any worker holds a job in advance, or a sequence, of which it may begin the next item. */
 export function isAnyHeld(session: Session): boolean {
-  return session.statement(session.queries.anyHeld).get() !== undefined
+  const { anyHeld, anySequenceInHand } = session.queries
+  return [anyHeld, anySequenceInHand].some((sql) => session.statement(sql).get() !== undefined)
 }

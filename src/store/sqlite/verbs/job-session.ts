@@ -1,3 +1,4 @@
+import type { Encoded } from '../../../job/rules/outcome.js'
 import type { RequestKind } from '../../../job/rules/request.js'
 import type { JobRequest } from '../../requests.js'
 import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../../store.js'
@@ -7,14 +8,16 @@ import type { RunningJob } from '../../verbs/requests.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { VerbRunner } from '../../verbs/verb.js'
 import type { CommitQueue } from '../connection/commit-queue.js'
+import { toEncoded } from '../connection/driver.js'
 import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { changeJob } from './change.js'
 import { apart, countMoves } from './groups.js'
-import { endWaiting } from './moves.js'
+import { endUnclaimed, endWaiting } from './moves.js'
 import { insertJobs } from './insert.js'
 import { SqliteLinks } from './links.js'
-import { readJobs } from './read.js'
+import { readForChange, readJobs } from './read.js'
+import { addItems, resetUnfinished } from './sequences.js'
 
 /** A transaction with the steps on jobs that shared verbs take. */
 export class JobSession extends SessionAt implements JobSteps {
@@ -52,6 +55,25 @@ export class JobSession extends SessionAt implements JobSteps {
   putRequest({ ref }: RunningJob, kind: RequestKind, { reason, keepMs }: JobRequest): void {
     const kept = Number.isFinite(keepMs) ? keepMs : null
     this.session.statement(this.session.queries.putRequest).run(ref, kind, reason, kept, this.givenNow)
+  }
+
+  addItems(list: number, from: number, payloads: readonly Encoded[]): void {
+    addItems(this.session, list, from, payloads)
+  }
+
+  encoded(value: unknown): Encoded | null {
+    return value === null || value === undefined ? null : toEncoded(value as Encoded)
+  }
+
+  endNew(id: string, result: Encoded, keepMs: number): void {
+    const job = readForChange(this.session, id)
+    if (job === undefined) throw new Error(`job ${id} is missing, although this transaction has just written it`)
+    endUnclaimed(this.session, job, { to: 'done', keepMs, reason: null, result }, this.givenNow)
+    countMoves(this.session)
+  }
+
+  resetUnfinished(id: string, reason: string): boolean {
+    return resetUnfinished(this.session, id, reason, this.givenNow)
   }
 }
 

@@ -85,7 +85,7 @@ export function endUnclaimed(session: Session, job: JobRow, how: JobEnd, now: nu
 }
 
 /** How a command or a parent ends a job. */
-export type JobEnd = Pick<HistoryRow, 'to' | 'keepMs' | 'reason'>
+export type JobEnd = Pick<HistoryRow, 'to' | 'keepMs' | 'reason'> & Partial<Pick<HistoryRow, 'result'>>
 
 /** The same for a job whose leave is counted already. */
 export function endTaken(session: Session, job: JobRow, how: JobEnd, now: number): void {
@@ -93,7 +93,7 @@ export function endTaken(session: Session, job: JobRow, how: JobEnd, now: number
   session.statement(session.queries.deleteLive).run(job.ref)
   dropLinks(session, job.ref)
   noteEnds(session, [{ id: job.id, to: how.to }])
-  appendHistory(session, [{ ...job, ...how, result: null }], now)
+  appendHistory(session, [{ ...job, result: null, ...how }], now)
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
   session.note({ settled: true })
 }

@@ -8,6 +8,7 @@ import { noteGone } from './moves.js'
 import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 import { sweepSlots } from './conflicts.js'
+import { isAnyLeftover, sweepLeftovers } from './sequences.js'
 
 /** Not flushed: what a power cut undoes is pruned again. When there is nothing to delete, no write lock is taken. */
 export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
@@ -20,7 +21,7 @@ export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
     sweepRows: (limit) =>
       commits.write((now) => sweepRows(session, limit, now), {
         durable: false,
-        readFirst: () => nothingToSweep(session),
+        readFirst: (now) => nothingToSweep(session, now),
       }),
   }
 }
@@ -67,20 +68,23 @@ function deleteJobs(session: Session, seqs: number[]): void {
   dropLabels(session, rest)
 }
 
-/** The result when there is no unique slot, no group, no old clock step and no space to release. Only reads. */
-function nothingToSweep(session: Session): Swept | undefined {
+/** The result when there is no unique slot, group, old clock step, leftover, or space to release. Only reads. */
+function nothingToSweep(session: Session, now: number): Swept | undefined {
   const isEmpty =
     session.statement(session.queries.anySlot).get() === undefined &&
     !isAnyGroup(session) &&
     !isAnyOldStep(session) &&
+    !isAnyLeftover(session, now) &&
     !hasSpace(session)
   return isEmpty ? { swept: 0, more: false } : undefined
 }
 
-/** One step of the scans through the unique slots and the groups, and the release of some space. */
+/** One step of the scans through the unique slots, the groups and the leftovers, and the release of some space. */
 function sweepRows(session: Session, limit: number, now: number): Swept {
   const [slots, groups] = [sweepSlots(session, limit, now), sweepGroups(session, limit, now)]
+  const leftovers = sweepLeftovers(session, limit, now)
   dropOldSteps(session)
   const isSpacious = releasePages(session)
-  return { swept: slots + groups, more: slots >= limit || groups >= limit || isSpacious }
+  const more = slots >= limit || groups >= limit || leftovers > 0 || isSpacious
+  return { swept: slots + groups + leftovers, more }
 }

@@ -11,6 +11,7 @@ import { appendHistory, keepUntil } from './moves.js'
 import { beatOf } from '../../workers.js'
 import type { WorkerBeat, WorkerRow } from '../../workers.js'
 import { noteEnds } from './moves.js'
+import { settleSteps } from './sequences.js'
 import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 
@@ -24,6 +25,7 @@ export function settleJobs(
   closeLeases: readonly number[],
   now: number,
 ): SettleResult {
+  if (settled.some((job) => job.claimGoesOn === true)) return appendSettled(session, settled)
   const requested = withRequests(session, settled)
   const ended: SettledJob[] = []
   const refused: number[] = []
@@ -34,8 +36,17 @@ export function settleJobs(
   if (ended.length > 0) refused.push(...endJobs(session, ended, now))
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
   dropRequests(session, requested.refs, refused)
+  settleSteps(session, settled, refused)
   countMoves(session)
   return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
+}
+
+/** Items that settle themselves in a transaction of their handler, and are not the last: only their rows are written. */
+function appendSettled(session: Session, settled: readonly SettledJob[]): SettleResult {
+  const lost = settled
+    .filter(({ ref, fence }) => session.statement(session.queries.holdsClaim).get(ref, fence) === undefined)
+    .map(refOf)
+  return { refused: [...lost, ...settleSteps(session, settled, lost)], changed: [] }
 }
 
 /** Settlements altered by pending requests. */

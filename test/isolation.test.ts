@@ -129,6 +129,18 @@ describe.each(['thread', 'process'] as const)('executor %s', (executor) => {
     expect(await (await mill.enqueue(echo, { act: 'echo' })).result(limit)).toMatchObject({ runs: 1 })
   })
 
+  test('an item of a sequence runs there too, with its place in the sequence', async () => {
+    const { mill, echo } = await setUp(executor, {}, { crashBudget: 1 })
+    const sequence = await mill.sequence(echo, [{ act: 'item' }, { act: 'item' }])
+    await sequence.result(limit)
+    expect((await sequence.output()).map(({ result }) => result)).toEqual([
+      { index: 0, total: 2, previous: undefined },
+      { index: 1, total: 2, previous: { index: 0, total: 2, previous: undefined } },
+    ])
+    const crashing = await mill.sequence(echo, [{ act: 'exit' }])
+    await expect.poll(async () => (await crashing.progress()).state, { timeout: 30_000 }).toBe('failed')
+  })
+
   test('what cannot cross is refused by name', async () => {
     const { mill, echo } = await setUp(executor)
     await expect((await mill.enqueue(echo, { act: 'settle' })).result(limit)).rejects.toThrow('ctx.settleIn() needs')

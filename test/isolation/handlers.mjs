@@ -17,6 +17,7 @@ const acts = {
     return { id: handle.id, isNew: handle.isNew }
   },
   parents: (payload, ctx) => ctx.results('echo'),
+  item: (payload, { sequence: { index, total, previous } }) => ({ index, total, previous }),
   fail: () => {
     throw Object.assign(new RangeError('out of range', { cause: new Error('below') }), { status: 418 })
   },

@@ -139,7 +139,7 @@ async function collecting(name: string, source: string): Promise<string> {
     }
     async function heap() { await collect(4); return process.memoryUsage().heapUsed }`
   writeFileSync(join(project, name), source + helpers)
-  const { stdout } = await run(process.execPath, ['--expose-gc', name], { cwd: project, timeout: 120_000 })
+  const { stdout } = await run(process.execPath, ['--expose-gc', name], { cwd: project, timeout: 170_000 })
   return stdout
 }
 

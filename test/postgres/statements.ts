@@ -311,7 +311,6 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     endStreak: [ref],
     readBoundary: [null, ref, '5', 'q1'],
     takeClaimed: [ref, '5'],
-    anySequenceInHand: [],
     sweepLeftover: [null, '10'],
     dropSwept: ['5'],
   }

@@ -1,4 +1,4 @@
-import { clock, s } from './sql-fragments.js'
+import { bodyOf, clock, hasEnded, s } from './sql-fragments.js'
 
 /** Requested changes of running jobs. */
 export const requestQueries = {
@@ -41,10 +41,18 @@ export const pauseQueries = {
     returning 1 as dropped`,
   /** Waits for claims that began before the pause was written and do not see it; later ones do. */
   awaitClaims: `lock table ${s}.leases in share mode`,
+  /** Jobs that are held in advance, and sequences in hand: between two items a worker may begin the next without a claim. */
   anyHeld: `
-    select 1 as held
-    from ${s}.leases e
-    where cardinality(e.refs) > e.starting
-    order by e.fence
-    limit 1`,
+    (select 1 as held
+     from ${s}.leases e
+     where cardinality(e.refs) > e.starting
+     order by e.fence
+     limit 1)
+    union all
+    (select 1 as held
+     from (select refs, released from ${s}.leases order by fence) e
+     cross join unnest(e.refs) as held (ref)
+     cross join ${bodyOf('held.ref')}
+     where not held.ref = any(e.released) and j.shape is not null and not ${hasEnded('held.ref')}
+     limit 1)`,
 }

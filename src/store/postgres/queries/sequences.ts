@@ -144,14 +144,6 @@ export const sequenceQueries = {
     where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.released)
       and not ${hasEnded('$1::text::bigint')}
     returning $1::text::bigint as ref`,
-  /** Whether a worker has a sequence in hand: between two items it may begin the next one without a claim. */
-  anySequenceInHand: `
-    select 1 as held
-    from (select refs, released from ${s}.leases order by fence) e
-    cross join unnest(e.refs) as held (ref)
-    cross join ${bodyOf('held.ref')}
-    where not held.ref = any(e.released) and j.shape is not null and not ${hasEnded('held.ref')}
-    limit 1`,
   /** A slice of the leftover that is longest overdue. Another process may have it: it is skipped. */
   sweepLeftover: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),

@@ -328,7 +328,7 @@ interface LeaseRow {
 export async function heldAfterPause(session: Session): Promise<boolean> {
   await session.query(session.queries.awaitClaims)
   const held = await session.query(session.queries.anyHeld)
-  return held.length > 0 || (await session.query(session.queries.anySequenceInHand)).length > 0
+  return held.length > 0
 }
 
 /** Lanes with jobs per lookup. */

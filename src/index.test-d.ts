@@ -785,5 +785,11 @@ export const rendered = job<{ page: number }, string>('render', {
   memoryMb: 256,
 })
 expectType<Job<{ page: number }, string>>()(rendered)
+export const checkedRender = job('render', {
+  executor: 'thread',
+  module: new URL('./render.js', import.meta.url),
+  input: {} as StandardSchema<{ page: string }, { page: number }>,
+})
+expectType<Job<{ page: string }, void>>()(checkedRender)
 // @ts-expect-error -- a thread cannot be given a closure
 job('closure', { executor: 'thread', module: new URL('./render.js', import.meta.url), run: () => 1 })

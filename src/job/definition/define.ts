@@ -138,18 +138,20 @@ export function job<Payload = undefined, Result = void>(
   name: string,
   run: Handler<Payload, Result>,
 ): Job<Payload, Awaited<Result>>
+export function job<Payload = undefined, Result = void, Given = Payload>(
+  name: string,
+  options: IsolatedJobOptions<Payload, Result, Given>,
+): Job<Given, Awaited<Result>>
 export function job(name: string, options: InheritedJobOptions): Job<unknown, unknown>
 export function job<Payload, Result = void, Given = Payload>(
   name: string,
-  options:
-    | SchemaJobOptions<Payload, Result, Given>
-    | (IsolatedJobOptions<Payload, Result, Given> & { readonly input: StandardSchema<Given, Payload> }),
+  options: SchemaJobOptions<Payload, Result, Given>,
 ): Job<Given, Awaited<Result>>
-// When no overload matches, TypeScript 5 reports only the last of four (of three it reports all). So the last one accepts every
-// form except the inherited handler, and its error message is about the actual mistake.
+// When no overload matches, TypeScript 5 reports only the last of four or more (of three it reports all). So the last one accepts every
+// form except a handler of a category or a module, and its error message is about the actual mistake.
 export function job<Payload = undefined, Result = void, Given = Payload>(
   name: string,
-  options: JobOptions<Payload, Result, Given> | IsolatedJobOptions<Payload, Result, Given> | Handler<Payload, Result>,
+  options: JobOptions<Payload, Result, Given> | Handler<Payload, Result>,
 ): Job<Given, Awaited<Result>>
 export function job(name: string, given: unknown): AnyJob {
   const options = (typeof given === 'function' ? { run: given } : given) as ResolvedOptions

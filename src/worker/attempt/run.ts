@@ -6,7 +6,7 @@ import type { Encoded, Outcome } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import type { RetryOptions, RetryPolicy } from '../../job/rules/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../../job/rules/retry.js'
-import { ChildCrashError } from '../executors/child-crash.js'
+import { isChildCrash } from '../executors/child-crash.js'
 import { checkPayload, isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { isAbort, isSnooze } from '../../job/attempt/control-errors.js'
 import type { Snooze } from '../../job/attempt/control-errors.js'
@@ -128,7 +128,7 @@ export function classify(attempt: Attempt, thrown: unknown): Outcome {
   // The worker stopped or lost the claim: the error comes from that, and is not recorded as a failure.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
   if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt, thrown)) return cancelledOutcome(reason, thrown)
-  if (thrown instanceof ChildCrashError && reason === undefined) return { kind: 'child-crashed', exit: thrown.exit }
+  if (reason === undefined && isChildCrash(thrown)) return { kind: 'child-crashed', exit: thrown.exit }
   if (isSnooze(thrown)) return snoozed(attempt, thrown)
   if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
   if (isTreatedAsDone(attempt, thrown))

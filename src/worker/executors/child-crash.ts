@@ -7,3 +7,11 @@ export class ChildCrashError extends Error {
     this.exit = exit
   }
 }
+
+export function isChildCrash(thrown: unknown): thrown is ChildCrashError {
+  try {
+    return thrown instanceof ChildCrashError
+  } catch {
+    return false // A proxy that throws is none.
+  }
+}

@@ -96,4 +96,10 @@ export const CASES: { readonly [found: string]: readonly Step[] } = {
       onDuplicate: 'return',
     },
   ],
+  'a sequence without items that was reset and started was parked instead of done': [
+    { by: 0, step: 'sequence', total: 0, start: false, given: { name: 'one' } },
+    { by: 0, step: 'sequenceVerb', verb: 'reset', at: 0 },
+    { by: 0, step: 'sequenceVerb', verb: 'start', at: 0 },
+    { by: 0, step: 'run', queue: 'default', outcome: { kind: 'return' } },
+  ],
 }

@@ -115,9 +115,10 @@ function storedJob(job: CensusJob, ids: KnownIds, isSequence: boolean): Compared
   const after = job.after.map((id) => ids.number(id) ?? '?')
   const number: Numbered = ids.number(job.id) ?? '?'
   // The attempts of a sequence are those of its items.
-  const counts = isSequence ? { crashes } : { attempt, crashes, retries }
+  const counts = isSequence ? { crashes } : { attempt, crashes }
   const all = { number, name, queue, key, group, state, after, tick, tableCount, ...counts }
-  return state !== null && isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, streak }
+  if (state !== null && isFinal(state)) return { ...all, keepUntil }
+  return { ...all, dueAt, streak, ...(isSequence ? {} : { retries }) }
 }
 
 function expectedOf(model: Model, ids: KnownIds): object {
@@ -161,9 +162,10 @@ function expectedOf(model: Model, ids: KnownIds): object {
 function expectedJob(job: ModelJob, seen: (number: number) => Numbered): ComparedJob {
   const { number, name, queue, key, group, state, attempt, retries, crashes, keepUntil, dueAt, streak } = job
   const after = job.after.map(seen)
-  const counts = job.sequence === null ? { attempt, crashes, retries } : { crashes }
+  const counts = job.sequence === null ? { attempt, crashes } : { crashes }
   const all = { number, name, queue, key, group, state, after, tick: tickOf(job), tableCount: 1, ...counts }
-  return isFinal(state) ? { ...all, keepUntil } : { ...all, dueAt, streak }
+  if (isFinal(state)) return { ...all, keepUntil }
+  return { ...all, dueAt, streak, ...(job.sequence === null ? { retries } : {}) }
 }
 
 /** The counters do not tell running members from ready ones. */

@@ -16,7 +16,7 @@ import { enqueue, unschedule } from './reference/enqueue.js'
 import { commandGroup, pauseQueue, resumeQueue } from './reference/groups.js'
 import { backfill, deleteSchedule, pauseSchedule, putSchedule, resumeSchedule, runNow } from './reference/schedules.js'
 import type { Attempt, Enqueue, Model, ModelJob, Recurring } from './reference/state.js'
-import { beginNext, commandSequence, giveBack, mustWait } from './reference/sequences.js'
+import { beginNext, commandSequence, endEmpty, giveBack, mustWait } from './reference/sequences.js'
 import { copyOf, emptyModel, isSuspect, jobOf, KEEP_MS, LEASE_MS, Refused } from './reference/state.js'
 import { happen, nextMoment, oversleep, prune } from './reference/time.js'
 import { isCommand, isInsert } from './steps.js'
@@ -235,6 +235,8 @@ export class Pair {
     const begun = handler === undefined ? undefined : this.#ids.number(handler.ctx.id)
     const expected = candidates.map(({ number }) => number)
     if (handler === undefined || begun === undefined) {
+      // A sequence without items that was reset and started has no handler to begin: its claim ends it.
+      if (candidates.length === 1 && endEmpty(this.#model, candidates[0] as ModelJob)) return undefined
       assert.deepEqual(expected, [], 'nothing began')
       return undefined
     }

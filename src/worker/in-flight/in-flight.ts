@@ -14,7 +14,7 @@ import { Meter } from '../meter.js'
 import { Outbox } from './outbox.js'
 import type { SettledRun } from './outbox.js'
 import { ABORT_GRACE_MS, overdue, abortCancelled } from './overdue.js'
-import { goesOn, ItemLog, ITEM_MISSING, isLastItem, itemOf, nextItem, settleItem } from './sequence-items.js'
+import { goesOn, ItemLog, isLastItem, itemOf, nextItem, outcomeWithoutItem, settleItem } from './sequence-items.js'
 import type { FreshlyAppended } from './sequence-items.js'
 import { AttemptReporter } from './reports.js'
 import { Running } from '../attempt/running.js'
@@ -272,7 +272,7 @@ export class InFlight implements AttemptHost {
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const claimed = options.sequence === undefined ? job : itemOf(job)
-    if (claimed === undefined) return this.#put(job, ITEM_MISSING, registered)
+    if (claimed === undefined) return this.#put(job, outcomeWithoutItem(job, registered.codec), registered)
     const before = claimed.sequence === undefined ? undefined : this.#stillRunning(claimed)
     if (before !== undefined) return void this.#behind.set(before, job)
     events.began(claimed)
@@ -390,7 +390,7 @@ export class InFlight implements AttemptHost {
 
   #beginNext(job: ClaimedJob, { registered, options, heldSince }: Running): void {
     const claimed = itemOf(job)
-    if (claimed === undefined) return this.#put(job, ITEM_MISSING, registered)
+    if (claimed === undefined) return this.#put(job, outcomeWithoutItem(job, registered.codec), registered)
     const begunAt = this.#parts.world.clock.monotonic()
     this.#start(claimed, registered, options, { reported: true, begunAt, heldSince })
   }

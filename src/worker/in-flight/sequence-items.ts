@@ -28,10 +28,14 @@ export function itemOf(job: ClaimedJob): ClaimedJob | undefined {
   return { ...job, payload, attempt, retries: attempt }
 }
 
-/** The outcome of a sequence whose items are not where its list says. */
-export const ITEM_MISSING: Outcome = {
-  kind: 'unreadable',
-  error: { name: 'Error', message: 'the next item of the sequence is missing in the store' },
+/** The outcome of a claimed sequence without a next item. It is done when it has no items, which a reset and a start leave ready. */
+export function outcomeWithoutItem({ sequence }: ClaimedJob, codec: Codec): Outcome {
+  if (sequence !== undefined && sequence.index >= sequence.total)
+    return { kind: 'succeeded', result: codec.encode({ done: sequence.total, total: sequence.total }) }
+  return {
+    kind: 'unreadable',
+    error: { name: 'Error', message: 'the next item of the sequence is missing in the store' },
+  }
 }
 
 export function isLastItem({ index, total }: ClaimedSequence): boolean {

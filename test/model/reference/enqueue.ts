@@ -211,5 +211,7 @@ function move(model: Model, job: ModelJob, { given, dueAt: at }: Item, latest = 
   job.queue = given.queue ?? 'default'
   job.priority = given.priority ?? 0
   job.expiresAt = given.expiresMs === undefined ? null : (at ?? model.now) + given.expiresMs
+  // What it failed with belongs to the time before the move.
+  job.hasFailed = false
   if (job.state !== 'paused' && job.state !== 'blocked') job.state = job.dueAt > model.now ? 'scheduled' : 'ready'
 }

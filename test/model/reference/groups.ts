@@ -31,7 +31,11 @@ export type GroupVerb = 'pause' | 'resume' | 'cancel' | 'retryFailed'
 export function commandGroup(model: Model, name: string, verb: GroupVerb): number {
   const command = { pause, resume, cancel, retryFailed: retry }[verb]
   const isMeant = (job: ModelJob): boolean =>
-    verb === 'retryFailed' ? job.state === 'failed' : !(verb === 'pause' && job.state === 'paused')
+    verb === 'retryFailed'
+      ? job.state === 'failed'
+      : verb === 'resume'
+        ? job.state === 'paused' || job.state === 'running'
+        : !(verb === 'pause' && job.state === 'paused')
   const members = model.jobs.filter((job) => job.group === name && isMeant(job)).toReversed()
   return members.filter((job) => unlessTaken(() => command(model, job))).length
 }

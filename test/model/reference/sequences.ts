@@ -29,6 +29,13 @@ export function makeSequence(model: Model, name: string, total: number, isStarte
   })
 }
 
+/** Ends a sequence that has no items; false for any other job. */
+export function endEmpty(model: Model, job: ModelJob): boolean {
+  if (job.sequence?.total !== 0) return false
+  endJob(model, job, 'done')
+  return true
+}
+
 /** The table of states and verbs. */
 export function commandSequence(model: Model, job: ModelJob, verb: SequenceVerb): boolean {
   switch (verb) {

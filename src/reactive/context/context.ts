@@ -285,7 +285,11 @@ export class ReactiveContext implements Context {
 
   stop(options: StopOptions = {}): Promise<StopReport> {
     const deadlineMs = deadlineOf(options)
-    return (this.#stopped ??= this.#stop(deadlineMs))
+    if (this.#stopped !== undefined) return this.#stopped
+    this.#stopped = this.#stop(deadlineMs)
+    // A feed that went on would write to a stopped context.
+    for (const node of Array.from(this.feeds)) node.stopFeed(this)
+    return this.#stopped
   }
 
   close(options: StopOptions = {}): Promise<StopReport> {
@@ -616,7 +620,6 @@ export class ReactiveContext implements Context {
   #cleanUp(): void {
     for (const run of Array.from(this.runs)) endRun(run)
     for (const effect of Array.from(this.cleanups)) effect.dispose()
-    for (const node of Array.from(this.feeds)) node.stopFeed(this)
   }
 
   async #close(deadlineMs: number): Promise<StopReport> {

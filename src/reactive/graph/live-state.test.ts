@@ -88,6 +88,56 @@ describe('the first and the last observer', () => {
     expect(log).toEqual(['start', 'stop'])
   })
 
+  test.each(['an effect', 'a reader'])('stop ends the feed whose only observer is %s', async (observer) => {
+    const ctx = createContext()
+    const log: string[] = []
+    const errors: unknown[] = []
+    const s = ctx.enter(() =>
+      signal(0, {
+        whileObserved: (cell) => {
+          const tick = (): void => {
+            try {
+              cell.set(cell.peek() + 1)
+            } catch (error) {
+              errors.push(error)
+            }
+          }
+          const timer = setInterval(tick, 1)
+          return () => {
+            clearInterval(timer)
+            log.push(ctx.inspect().state)
+          }
+        },
+      }),
+    )
+    if (observer === 'an effect') ctx.enter(() => effect(() => void s.get()))
+    else await s[Symbol.asyncIterator]().next()
+    await ctx.idle()
+    await ctx.stop()
+    expect(log).toEqual(['stopping'])
+    const { version } = s
+    await new Promise((resolve) => void setTimeout(resolve, 10))
+    expect([errors, s.version]).toEqual([[], version])
+    await ctx.close()
+    expect(log).toEqual(['stopping'])
+  })
+
+  test('a feed whose function stops the context is stopped', async () => {
+    const ctx = createSimulation()
+    const log: string[] = []
+    const s = ctx.enter(() =>
+      signal(0, {
+        whileObserved: () => {
+          void ctx.stop()
+          return () => void log.push('stop')
+        },
+      }),
+    )
+    ctx.enter(() => effect(() => void s.get()))
+    await ctx.stop()
+    expect(log).toEqual(['stop'])
+  })
+
   test('the feed writes its signal, and its errors are faults', () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })

@@ -20,7 +20,7 @@ export interface SignalOptions<T> {
   /**
    * Called in a drain when the signal gets its first observer: an effect, a spin, a computed that is observed itself, a
    * watcher or a reader of its values. It may return a function, which is called when the last observer has ended, or the
-   * context is closed. Default: none.
+   * context stops. Default: none.
    */
   readonly whileObserved?: ((signal: Signal<T>) => void | Cleanup) | undefined
 }
@@ -319,6 +319,9 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     feed.isStarted = true
     context.feeds.add(this as unknown as SignalNode)
     callHook(context, () => void (feed.stop = checkStop(feed.start(this))), this.addr)
+    if (context.state === 'running') return
+    feed.isStarted = true // Its function stopped the context, and what it returned is to be called still.
+    this.stopFeed(context)
   }
 
   private end(): void {

@@ -147,8 +147,17 @@ describe.each(['thread', 'process'] as const)('executor %s', (executor) => {
     await expect((await mill.enqueue(echo, { act: 'badProgress' })).result(limit)).rejects.toThrow('progress')
     const odd = await mill.enqueue(echo, { act: 'uncloneable' })
     expect(await odd.result(limit)).toBeUndefined()
-    expect((await odd.get())?.attempts[0]?.log).toEqual([expect.stringContaining('the result is not kept')])
+    expect((await odd.get())?.reason).toMatch('the result is not kept: () => undefined could not be cloned')
   })
+
+  test.each([['ready'], [null], [{ threw: 1 }], [{ returned: 5 }], [{ enqueue: 1 }]])(
+    'a message %j that the module sends itself is ignored',
+    async (message) => {
+      const { mill, echo } = await setUp(executor)
+      const handle = await mill.enqueue(echo, { act: 'message', message })
+      expect(await handle.result(limit)).toBe('sent')
+    },
+  )
 })
 
 test('a category gives its jobs the executor, the module and the limit', async () => {
@@ -200,21 +209,26 @@ test('a module that cannot be loaded, or has no handler, fails the attempt with 
   )
 })
 
-test('a process whose worker is killed ends too, also when its handler blocks it', { timeout: 60_000 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-orphan-'))
-  undo.push(() => rmSync(folder, { recursive: true, force: true }))
-  const pidFile = join(folder, 'pid')
-  const worker = processes().run(`
+test(
+  'a process whose worker is killed ends too, with what it started, also when its handler blocks it',
+  { timeout: 60_000 },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-orphan-'))
+    undo.push(() => rmSync(folder, { recursive: true, force: true }))
+    const pidFile = join(folder, 'pid')
+    const worker = processes().run(`
     const spin = job('spin', { executor: 'process', module: ${JSON.stringify(module.href)} })
     const mill = await millrace({ store: file, jobs: [spin], logger: false })
     await mill.enqueue(spin, { act: 'orphan', file: ${JSON.stringify(pidFile)} })
     await mill.start()`)
-  await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', { timeout: 30_000 }).toBe(true)
-  const pid = Number(readFileSync(pidFile, 'utf8'))
-  expect(isAlive(pid)).toBe(true)
-  await worker.kill()
-  await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false)
-})
+    await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', { timeout: 30_000 }).toBe(true)
+    const pid = Number(readFileSync(pidFile, 'utf8'))
+    expect(isAlive(pid)).toBe(true)
+    const grandchild = Number(readFileSync(`${pidFile}.child`, 'utf8'))
+    await worker.kill()
+    await expect.poll(() => [isAlive(pid), isAlive(grandchild)], { timeout: 20_000 }).toEqual([false, false])
+  },
+)
 
 function isAlive(pid: number): boolean {
   try {

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { isMainThread, parentPort } from 'node:worker_threads'
 
 /** Handlers that a thread or a process loads; the payload says what each attempt does. */
 export default async function run(payload, ctx) {
@@ -18,6 +20,12 @@ const acts = {
   },
   parents: (payload, ctx) => ctx.results('echo'),
   item: (payload, { sequence: { index, total, previous } }) => ({ index, total, previous }),
+  message: async ({ message }) => {
+    if (isMainThread) process.send(message)
+    else parentPort.postMessage(message)
+    await new Promise((next) => setTimeout(next, 50))
+    return 'sent'
+  },
   fail: () => {
     throw Object.assign(new RangeError('out of range', { cause: new Error('below') }), { status: 418 })
   },
@@ -32,6 +40,7 @@ const acts = {
   exit: () => process.exit(3),
   segfault: () => process.kill(process.pid, 'SIGSEGV'),
   orphan: (payload) => {
+    writeFileSync(`${payload.file}.child`, String(spawn('sleep', ['120'], { stdio: 'ignore' }).pid))
     writeFileSync(payload.file, String(process.pid))
     for (;;);
   },

@@ -140,7 +140,8 @@ function afterCrash(
 function afterChildCrash(job: JobCounters, exit: string, policy: DecisionPolicy): Settlement {
   const crashes = job.crashes + 1
   if (crashes < policy.crashBudget) return settle(job, policy, { to: 'ready', crashes, isLogged: true })
-  const reason = `the thread or process of its handler ended ${crashes} times, last with: ${exit}`
+  const times = crashes === 1 ? 'once' : `${crashes} times, last`
+  const reason = `the thread or process of its handler ended ${times} with: ${exit}`
   return settle(job, policy, { to: 'parked', crashes, reason, isLogged: true })
 }
 

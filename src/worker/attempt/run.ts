@@ -6,7 +6,7 @@ import type { Encoded, Outcome } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import type { RetryOptions, RetryPolicy } from '../../job/rules/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../../job/rules/retry.js'
-import { isChildCrash } from '../executors/child-crash.js'
+import { isChildCrash, UnsentResult } from '../executors/child-crash.js'
 import { checkPayload, isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { isAbort, isSnooze } from '../../job/attempt/control-errors.js'
 import type { Snooze } from '../../job/attempt/control-errors.js'
@@ -106,6 +106,7 @@ function unreadable(error: unknown): Ready {
 /** Any returned value is a success, also one that cannot be stored: the record then says why it is not kept. */
 export function succeeded(registered: Registered, returned: unknown): Outcome {
   if (returned === undefined) return NOTHING_RETURNED
+  if (isUnsent(returned)) return { kind: 'succeeded', result: null, note: `the result is not kept: ${returned.why}` }
   try {
     const result = registered.codec.encode(returned)
     const bytes = typeof result === 'string' ? Buffer.byteLength(result) : result.byteLength
@@ -117,6 +118,15 @@ export function succeeded(registered: Registered, returned: unknown): Outcome {
     }
   } catch (error) {
     return { kind: 'succeeded', result: null, note: `the result is not kept: ${describeError(error).message}` }
+  }
+}
+
+/** A handler may return a proxy whose prototype cannot be read. */
+function isUnsent(returned: unknown): returned is UnsentResult {
+  try {
+    return returned instanceof UnsentResult
+  } catch {
+    return false
   }
 }
 

@@ -15,3 +15,11 @@ export function isChildCrash(thrown: unknown): thrown is ChildCrashError {
     return false // A proxy that throws is none.
   }
 }
+
+/** Stands for a result that could not be sent to the worker: the job is done without it. */
+export class UnsentResult {
+  readonly why: string
+  constructor(why: string) {
+    this.why = why
+  }
+}

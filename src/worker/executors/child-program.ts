@@ -1,3 +1,6 @@
+/** Marks our messages: the module of a handler may send messages of its own through the same channel. */
+export const CHANNEL = 'millrace.attempt'
+
 /**
  * What a thread or a process of the pool executes. It is text, so that it also works in a bundle, where no file of this package
  * exists. It loads the module of its job once, and then runs one attempt at a time: the handler gets a context whose verbs are
@@ -7,8 +10,10 @@ export const CHILD_PROGRAM = `
 const { AsyncLocalStorage } = require('node:async_hooks')
 const { inspect } = require('node:util')
 const { isMainThread, parentPort, workerData, Worker } = require('node:worker_threads')
-const post = isMainThread ? (message) => process.connected && process.send(message) : (m) => parentPort.postMessage(m)
-const listen = (receive) => (isMainThread ? process : parentPort).on('message', receive)
+const channel = isMainThread ? process : parentPort
+const send = isMainThread ? (message) => process.connected && process.send(message) : (m) => parentPort.postMessage(m)
+const post = (message) => send({ '${CHANNEL}': message })
+const listen = (receive) => channel.on('message', (message) => message?.['${CHANNEL}'] && receive(message['${CHANNEL}']))
 const module = isMainThread ? process.argv.at(-1) : workerData.module
 const inside = new AsyncLocalStorage()
 const calls = new Map()
@@ -93,7 +98,7 @@ else {
   process.on('disconnect', () => process.exit())
   // A handler that blocks this process would outlive a worker that was killed: a thread ends the process then. It cannot start
   // while the handler blocks, so attempts wait for it.
-  const guard = new Worker("const parent = process.ppid; setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, 1000); require('node:worker_threads').parentPort.postMessage('watching')", { eval: true, execArgv: [] })
+  const guard = new Worker("const parent = process.ppid; setInterval(() => { if (process.ppid !== parent) process.kill(process.platform === 'win32' ? process.pid : -process.pid, 'SIGKILL') }, 1000); require('node:worker_threads').parentPort.postMessage('watching')", { eval: true, execArgv: [] })
   guard.once('message', () => listen(receive))
   guard.unref()
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { Worker } from 'node:worker_threads'
 import type { Isolation } from '../../job/definition/isolation.js'
-import { CHILD_PROGRAM } from './child-program.js'
+import { CHANNEL, CHILD_PROGRAM } from './child-program.js'
 
 /** A thread or a process that runs one attempt at a time. */
 export interface Child {
@@ -31,18 +31,34 @@ function startThread({ module, memoryMb }: Isolation): Child {
   })
   let exit: string | undefined
   const child: Child = {
-    send: (message) => thread.postMessage(message),
+    send: (message) => thread.postMessage({ [CHANNEL]: message }),
     kill: () => void thread.terminate(),
     setIdle: (isIdle) => (isIdle ? thread.unref() : thread.ref()),
     onMessage: () => undefined,
     onEnd: () => undefined,
   }
-  thread.on('message', (message) => child.onMessage(message as never))
+  thread.on('message', (message) => receive(child, message))
   thread.on('error', (error) => {
     exit = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY' ? OUT_OF_MEMORY : String(error)
   })
   thread.on('exit', (code) => child.onEnd(exit ?? `exit code ${code}`))
   return child
+}
+
+/** Passes on our messages, and no others. */
+function receive(child: Child, message: unknown): void {
+  if (typeof message === 'object' && message !== null && CHANNEL in message) child.onMessage(message[CHANNEL] as never)
+}
+
+const HAS_GROUPS = process.platform !== 'win32'
+
+function killGroup(spawned: Spawned): void {
+  if (spawned.pid === undefined || spawned.exitCode !== null || spawned.signalCode !== null) return
+  try {
+    process.kill(HAS_GROUPS ? -spawned.pid : spawned.pid, 'SIGKILL')
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 /** How much of the end of its standard error is searched for the reason of its end. */
@@ -54,6 +70,8 @@ function startProcess({ module, memoryMb }: Isolation): Child {
   const spawned = spawn(process.execPath, args, {
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     serialization: 'advanced',
+    // A group of its own: what the handler starts ends with it, and Ctrl-C in a terminal reaches the worker alone.
+    detached: HAS_GROUPS,
   })
   let stderr = ''
   spawned.stderr?.on('data', (chunk: Buffer) => {
@@ -62,8 +80,8 @@ function startProcess({ module, memoryMb }: Isolation): Child {
   })
   const child: Child = {
     // The callback receives the error of a channel that is closed: `onEnd` says how the process ended.
-    send: (message) => void spawned.send(message as object, () => undefined),
-    kill: () => void spawned.kill('SIGKILL'),
+    send: (message) => void spawned.send({ [CHANNEL]: message }, () => undefined),
+    kill: () => killGroup(spawned),
     setIdle: (isIdle) => setRef(spawned, !isIdle),
     onMessage: () => undefined,
     onEnd: () => undefined,
@@ -73,7 +91,7 @@ function startProcess({ module, memoryMb }: Isolation): Child {
     if (!isEnded) child.onEnd(exit)
     isEnded = true
   }
-  spawned.on('message', (message) => child.onMessage(message as never))
+  spawned.on('message', (message) => receive(child, message))
   spawned.on('error', (error) => spawned.pid === undefined && end(String(error)))
   // Not 'exit': the last messages and the reason on standard error may come after it.
   spawned.on('close', (code, signal) => {

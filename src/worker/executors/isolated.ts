@@ -7,7 +7,7 @@ import { DefinitionError } from '../../errors.js'
 import type { Timers } from '../../world/timers.js'
 import type { Running } from '../attempt/running.js'
 import { ABORT_GRACE_MS } from '../in-flight/overdue.js'
-import { ChildCrashError } from './child-crash.js'
+import { ChildCrashError, UnsentResult } from './child-crash.js'
 import type { HandlerExecutor } from './loop.js'
 import type { ChildPool, PooledChild } from './pool.js'
 
@@ -159,9 +159,8 @@ class IsolatedAttempt {
   }
 
   #returned(value: unknown, unsent: string | undefined): void {
-    if (unsent !== undefined) this.#running.log(`the result is not kept: ${unsent}`)
     if (this.#refused !== undefined) return this.#rejected(this.#refused.error)
-    this.#end()?.resolve(value)
+    this.#end()?.resolve(unsent === undefined ? value : new UnsentResult(unsent))
   }
 
   #rejected(error: unknown): void {

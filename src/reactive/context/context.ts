@@ -435,11 +435,11 @@ export class ReactiveContext implements Context {
     if (this.state === 'running') this.#drainer.enqueue({ type: 'observation', node: node as SignalNode | SpinNode })
   }
 
-  /** Runs `f` as an effect that belongs to no run; returns a function that disposes it. */
-  observe(f: () => void): () => void {
+  /** Runs `f` as an effect that belongs to no run. */
+  observe(f: () => void): EffectNode {
     const node = new EffectNode(this, f, undefined)
     node.run()
-    return () => node.dispose()
+    return node
   }
 
   /** Queues an event and triggers a drain. After the stop the event is dropped. */

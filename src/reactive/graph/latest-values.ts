@@ -14,8 +14,8 @@ interface Values<T> {
 /**
  * The latest values of a cell for one reader, beginning with the present one. It keeps one value: a write replaces the
  * value that the reader has not taken yet, so a slow reader costs no memory and gets no outdated values. It observes the
- * cell from the first `next()` on. It ends when the reader ends it, the signal is disposed, or the context stops; an error
- * of a computed is thrown in the reader and ends it, too.
+ * cell from the first `next()` on. It ends when the reader ends it, or after the last value when the signal is disposed or
+ * the context stops; an error of a computed is thrown in the reader and ends it, too.
  */
 export class LatestValues<T> implements AsyncIterableIterator<T> {
   readonly #context: ReactiveContext
@@ -58,10 +58,14 @@ export class LatestValues<T> implements AsyncIterableIterator<T> {
       this.#state = 'ended'
       return
     }
-    const end = (): void => this.#end()
+    const observer = context.observe(() => this.#receive())
+    const end = (): void => {
+      observer.refresh() // A write whose drain has not come yet: the reader gets the last value before its end.
+      this.#end()
+    }
     context.endings.add(end)
     this.#release.push(
-      context.observe(() => this.#receive()),
+      () => observer.dispose(),
       () => void context.endings.delete(end),
     )
     const isDisposed = this.#cell.isDisposed === true

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { Fault, Signal, Spin } from '../index.js'
+import type { Context, Fault, Signal, Spin } from '../index.js'
 import {
   ContextStoppedError,
   DisposedError,
@@ -424,6 +424,33 @@ describe('readers of values', () => {
     await ctx.stop()
     expect(await last).toEqual({ done: true, value: undefined })
     await expect(t[Symbol.asyncIterator]().next()).rejects.toThrow(ContextStoppedError)
+  })
+
+  test.each([
+    ['the signal is disposed', (s: Signal<number>) => s.dispose()],
+    ['the context stops', (_: Signal<number>, ctx: Context) => ctx.stop()],
+    ['the context closes', (_: Signal<number>, ctx: Context) => ctx.close()],
+  ])('a reader gets a value that was written just before %s', async (_, end) => {
+    const ctx = createContext()
+    const { s, twice } = ctx.enter(() => {
+      const inner = signal(0)
+      return { s: inner, twice: computed(() => inner.get() * 2) }
+    })
+    const collect = async (cell: AsyncIterable<number>): Promise<number[]> => {
+      const seen: number[] = []
+      for await (const value of cell) seen.push(value)
+      return seen
+    }
+    const [ofSignal, ofStream, ofComputed] = [collect(s), collect(s.stream()), collect(twice)]
+    await new Promise((resolve) => void setTimeout(resolve))
+    s.set(100)
+    await end(s, ctx)
+    await ctx.stop()
+    expect([await ofSignal, await ofStream, await ofComputed]).toEqual([
+      [0, 100],
+      [0, 100],
+      [0, 200],
+    ])
   })
 
   test('a reader of a signal that is disposed already gets its last value', async () => {

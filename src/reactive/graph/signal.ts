@@ -328,13 +328,13 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     this.flags |= DISPOSED
     this.graph.nodeCount--
     if (typeof this.#name === 'string') this.home.registry?.remove(this.#name)
-    removeObservers(this)
     const extras = this.#extras
+    for (const end of Array.from(extras?.endings ?? [])) end() // Readers take the last value while they observe it still.
+    removeObservers(this)
     if (extras === undefined) return
     extras.watchers = undefined
-    this.noteObservation()
-    for (const end of Array.from(extras.endings ?? [])) end()
     extras.endings = undefined
+    this.noteObservation()
   }
 
   callWatchers(context: ReactiveContext, next: T, old: T): void {

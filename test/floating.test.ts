@@ -6,7 +6,8 @@ const processes = useProcesses()
 
 const program = (more: string): string => `
 const lines = []
-const write = (fields, text) => void lines.push(text + (fields.err === undefined ? '' : ': ' + fields.err.message))
+// Lines with an error: the test server's warning about its settings has none.
+const write = (fields, text) => void (fields.err && lines.push(text + ': ' + fields.err.message))
 const logger = { debug() {}, info() {}, warn: write, error: write }
 const later = (ms) => new Promise((next) => setTimeout(next, ms))
 let fail = () => undefined

@@ -147,7 +147,8 @@ export async function note(kills, diaries, eye) {
   const starts = diaries.flatMap((diary) => diary.starts)
   const ended = new Set(diaries.flatMap((diary) => diary.ends))
   const settled = await eye.settledOf(starts)
-  const inFlight = new Set(starts.filter((id) => !settled.has(id)))
+  // On a busy machine another process may have run and settled a job again before this read: its handler had not returned here.
+  const inFlight = new Set(starts.filter((id) => !settled.has(id) || !ended.has(id)))
   kills.done += 1
   kills.running += starts.filter((id) => !ended.has(id)).length
   kills.inFlight += inFlight.size

@@ -100,7 +100,7 @@ function abandonedBy(run: Run): SpinNode[] {
 function cancelParked(ended: Ending, run: Run, error: CancelledError, parent: Cleanup | undefined): Cleanup {
   const { node } = run
   const { context } = run
-  node.run = undefined
+  detach(node)
   node.result = failure(error)
   node.stamp = context.graph.drawStamp()
   node.blockedOn = undefined
@@ -109,6 +109,29 @@ function cancelParked(ended: Ending, run: Run, error: CancelledError, parent: Cl
   forgetReads(node)
   ended.completed.push(node)
   return ended.add(run, error, parent)
+}
+
+/** Takes the run from its spin: it only cleans up from now on. */
+function detach(node: SpinNode): void {
+  node.run = undefined
+  node.unwinding++
+}
+
+/** Called when a run has ended that was detached before. What a disposed spin kept for its clean-up is disposed. */
+export function endUnwinding(run: Run): void {
+  const { node } = run
+  if (--node.unwinding === 0 && (node.flags & DISPOSED) !== 0) {
+    const children = [...(node.children?.values() ?? [])]
+    for (const child of children) disposeSpin(child)
+    dropHeld(node)
+  }
+  noteEnded(run)
+}
+
+/** Drops what the runs of a disposed spin have created. */
+function dropHeld(node: SpinNode): void {
+  node.children = undefined
+  for (const addr of node.cells?.keys() ?? []) dropCell(node, addr)
 }
 
 function releaseRun(run: Run): void {
@@ -272,15 +295,18 @@ export function forgetReads(node: SpinNode): void {
   node.log.cut(0)
 }
 
-/** Disposes a spin and all it owns. Callers and waiters get `DisposedError`. */
+/**
+ * Disposes a spin and all it owns. Callers and waiters get `DisposedError`. A clean-up that a cancellation has begun goes
+ * on to its end: what the spin owns is kept for it until then.
+ */
 export function disposeSpin(node: SpinNode): void {
   const ended = new Ending(node.context)
   const todo: { readonly node: SpinNode; readonly parent: Cleanup | undefined }[] = [{ node, parent: undefined }]
   const abandoned: (() => void)[] = []
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
     if ((next.node.flags & DISPOSED) !== 0) continue
-    const children = [...(next.node.children?.values() ?? [])]
-    const waitedFor = next.node.run?.parked?.targets ?? []
+    const children = isUnwinding(next.node) ? [] : [...(next.node.children?.values() ?? [])]
+    const waitedFor = isUnwinding(next.node) ? [] : (next.node.run?.parked?.targets ?? [])
     const cleanup = disposeOne(ended, next.node, next.parent) ?? next.parent
     for (const child of children.toReversed()) todo.push({ node: child, parent: cleanup })
     if (waitedFor.length > 0) {
@@ -292,9 +318,15 @@ export function disposeSpin(node: SpinNode): void {
   node.context.trigger() // What it observed may have lost its last observer.
 }
 
+/** A cancelled run of it cleans up. A stopped context resumes none. */
+function isUnwinding({ context, unwinding, run }: SpinNode): boolean {
+  return context.state === 'running' && (unwinding > 0 || run?.isCancelThrown === true)
+}
+
 /** Detaches a spin from everything. Returns the clean-up of its run in progress. */
 function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined): Cleanup | undefined {
   const { context, run, callers } = node
+  const isKept = isUnwinding(node)
   node.flags = (node.flags & ~(MARKED | STALE | REPLAY | FOLLOWING)) | DISPOSED
   node.graph.nodeCount--
   if (node.owner?.children?.get(node.addr) === node) node.owner.children.delete(node.addr)
@@ -304,8 +336,7 @@ function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined):
   node.result = undefined
   node.callers = undefined
   node.spawned = undefined
-  node.children = undefined
-  for (const addr of node.cells?.keys() ?? []) dropCell(node, addr)
+  if (!isKept) dropHeld(node)
   forgetReads(node)
   for (const caller of callers ?? []) caller.reject(error)
   if (node.waiters !== undefined && context.state === 'running') ended.completed.push(node)
@@ -314,7 +345,8 @@ function disposeOne(ended: Ending, node: SpinNode, parent: Cleanup | undefined):
     run.isDead = true
     return undefined
   }
-  if (run.isDriving) {
+  node.unwinding++
+  if (run.isDriving || run.isCancelThrown) {
     cancelDriving(run, new CancelledError(node.addr, error), parent)
     return run.cleanup
   }

@@ -1,5 +1,5 @@
 import { LazySet } from '../drain/lazy-collections.js'
-import { cancelSpin, disposeSpin, dropCell, forgetReads, noteEnded } from './cancel.js'
+import { cancelSpin, disposeSpin, dropCell, endUnwinding, forgetReads, noteEnded } from './cancel.js'
 import type { ReactiveContext } from '../context/context.js'
 import { disposeOwned } from '../graph/effect.js'
 import { CancelledError, CycleError, EffectTypeError } from '../errors.js'
@@ -262,7 +262,7 @@ export class SpinRunner {
     run.parked = undefined
     context.runs.delete(run)
     // The spin was cancelled before: its result is set, and this run was its clean-up.
-    if (node.run !== run) return noteEnded(run)
+    if (node.run !== run) return endUnwinding(run)
     node.run = undefined
     node.hasBlocked = false
     node.log.cut(node.log.cursor)

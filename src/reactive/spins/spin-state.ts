@@ -14,6 +14,7 @@ class RareState {
   isSpent: ((value: unknown) => boolean) | undefined = undefined
   causingWrite: Write | undefined = undefined
   reportedStamp = 0
+  unwinding = 0
 }
 
 /**
@@ -93,6 +94,15 @@ export abstract class SpinState extends ObserverNode {
 
   set reportedStamp(stamp: number) {
     ;(this.#rare ??= new RareState()).reportedStamp = stamp
+  }
+
+  /** How many cancelled runs of it are cleaning up, or are about to. */
+  get unwinding(): number {
+    return this.#rare?.unwinding ?? 0
+  }
+
+  set unwinding(count: number) {
+    ;(this.#rare ??= new RareState()).unwinding = count
   }
 
   /** The body is known to return a generator. */

@@ -552,6 +552,69 @@ describe('errors and cancellation', () => {
     },
   )
 
+  test.each([
+    ['cancel', 'the spin'],
+    ['cancel and dispose', 'the spin'],
+    ['cancel and dispose', 'its owner'],
+  ])('R34 on %s of %s a clean-up that waits for spins of its own ends before that of the parent', (end, which) => {
+    const { ctx, faults } = simulate()
+    const log: string[] = []
+    const { never } = ctx.enter(() => ({ never: deferred<void>() }))
+    const guarded = (name: string, inner: () => Spin<void> | Deferred<void>): Spin<void> =>
+      spin(function* () {
+        const box = mailbox<string>()
+        try {
+          yield* waitFor(inner() as Spin<void>)
+        } finally {
+          box.post(name)
+          yield* waitFor(sleep(10))
+          log.push(`${ctx.now()} ${yield* waitFor(box)}`)
+        }
+      })
+    let parent: Spin<void> | undefined
+    const owner = ctx.enter(() =>
+      spin(function* () {
+        parent = guarded('parent', () => guarded('child', () => never))
+        try {
+          yield* waitFor(parent)
+        } catch {
+          yield* waitFor(never)
+        }
+      }),
+    )
+    ctx.spawn(owner, { onError: () => undefined })
+    parent?.cancel()
+    if (end !== 'cancel') (which === 'the spin' ? parent : owner)?.dispose()
+    ctx.advanceBy(100)
+    expect(log).toEqual(['10 child', '20 parent'])
+    expect(faults).toEqual([])
+    owner.dispose()
+    expect(ctx.inspect()).toMatchObject({ running: 0, waiters: 0, timers: 0, nodes: 0, idle: true })
+  })
+
+  test('R34 a spin that cancelled itself, and is disposed then, ends its clean-up', () => {
+    const { ctx, faults } = simulate()
+    const log: string[] = []
+    const self: Spin<void> = ctx.enter(() =>
+      spin(function* () {
+        self.cancel()
+        try {
+          yield* waitFor(sleep(1))
+        } finally {
+          yield* waitFor(sleep(10))
+          log.push(`${ctx.now()} one`)
+          yield* waitFor(sleep(10))
+          log.push(`${ctx.now()} two`)
+        }
+      }),
+    )
+    ctx.spawn(self, { onError: () => undefined })
+    self.dispose()
+    ctx.advanceBy(100)
+    expect([log, faults]).toEqual([['10 one', '20 two'], []])
+    expect(ctx.inspect()).toMatchObject({ running: 0, timers: 0, nodes: 0, idle: true })
+  })
+
   test('R34 a child that cancels its parent cleans up before it', () => {
     const { ctx } = simulate()
     const ended: string[] = []

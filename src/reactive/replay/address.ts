@@ -3,20 +3,23 @@
  * under the same parent in this run. It contains no source positions, which change with bundling, and nothing random:
  * two runs that take the same path give the same addresses.
  */
-export type AddressKind =
-  | 'spin'
-  | 'signal'
-  | 'deferred'
-  | 'mailbox'
-  | 'track'
-  | 'wait'
-  | 'take'
-  | 'sleep'
-  | 'step'
-  | 'now'
-  | 'rand'
-  | 'spawn'
-  | 'scope'
+export type AddressKind = (typeof ADDRESS_KINDS)[number]
+
+export const ADDRESS_KINDS = [
+  'spin',
+  'signal',
+  'deferred',
+  'mailbox',
+  'track',
+  'wait',
+  'take',
+  'sleep',
+  'step',
+  'now',
+  'rand',
+  'spawn',
+  'scope',
+] as const
 
 export const ADDRESS_MAX = 200
 

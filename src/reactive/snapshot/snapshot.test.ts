@@ -1,7 +1,7 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
 import { codec } from '../../codec/codec.js'
-import type { Context, Signal, Spin } from '../index.js'
+import type { Context, Op, Signal, Spin, Turned } from '../index.js'
 import {
   ContextStoppedError,
   SerializeError,
@@ -562,7 +562,7 @@ describe('serialize', () => {
       ],
       [
         good.replace('"cells":{}', '"cells":{"/a":{"kind":"spin","stamp":-1}}'),
-        /\/a: stamp must be a number of 0 or more/,
+        /\/a: stamp must be a whole number from 0 to 0, got -1/,
       ],
       [good.replace('"cells":{}', '"cells":{"/a":{"kind":"mailbox","lastOrder":0}}'), /\/a: messages must be a list/],
       [good.replace('"queue":[]', '"queue":[{"addr":"/a","type":"boom"}]'), /queue\[0\]\.type must be/],
@@ -575,6 +575,54 @@ describe('serialize', () => {
       expect(error.message).toMatch(says)
     }
     expect(deserialize(good).addresses).toEqual([])
+  })
+
+  test('R62 numbers that no context has, unknown log entries and impossible timers are refused', () => {
+    const ctx = createSimulation()
+    ctx.enter(() => {
+      const s = signal(1, { key: 's' })
+      const loop = spin(
+        () =>
+          iterate(0, function* (n: number): Op<Turned<number, void>> {
+            yield* read(s)
+            yield* waitFor(sleep(50))
+            return { next: n + 1 }
+          }),
+        { key: 'loop' },
+      )
+      ctx.spawn(loop)
+    })
+    ctx.advanceBy(70)
+    const t = ctx.enter(() => signal(0, { key: 't' }))
+    t.set(1)
+    const good = ctx.snapshot().serialize()
+    const stamp = ctx.inspect().stamp
+    const timer = /"timers":\[(.*)\]/.exec(good)?.[1] ?? ''
+    const cases: [from: RegExp | string, to: string, says: RegExp][] = [
+      [/"stamp":\d+,"timers"/, '"stamp":9007199254740991,"timers"', /: stamp must be a whole number from 0 to 4503599/],
+      [/"stamp":\d+,"timers"/, '"stamp":1e308,"timers"', /: stamp must be a whole number/],
+      [/"stamp":\d+,"timers"/, '"stamp":0,"timers"', /stamp must be a whole number from 0 to 0, got \d/],
+      [/"stamp":\d+,"value":1/, `"stamp":${stamp + 1},"value":1`, /: stamp must be a whole number from 0 to \d+, got/],
+      ['"now":70', '"now":1e999', /: now must be a time from 0 to 8640000000000000, got Infinity/],
+      ['"now":70', '"now":1e308', /: now must be a time/],
+      [/"generation":\d+/, '"generation":1.5', /: generation must be a whole number from 0 to \d+, got 1.5/],
+      ['"turn":1', '"turn":-1', /value\.turn must be a whole number from 0 to \d+, got -1/],
+      ['"kind":"track"', '"kind":"boom"', /log\[1\]\.kind must be one of spin, signal, .*, got "boom"/],
+      [/"n":0/, '"n":0.5', /log\[0\]\.n must be a whole number/],
+      ['"isRunning":true', '"isRunning":"yes"', /isRunning must be true, or left out, got "yes"/],
+      [timer, `${timer},${timer}`, /timers\[1\]\.spin must be a spin without another timer/],
+      [/"spin":"[^"]*"/, '"spin":"/spin:other#0"', /timers\[0\]\.spin must be the address of a stored spin/],
+      [/"spin":"[^"]*"/, '"spin":"/signal:s#0"', /timers\[0\]\.spin must be the address of a stored spin/],
+      ['"remainingMs":30', '"remainingMs":1e999', /remainingMs must be a finite number of 0 or more, got Infinity/],
+    ]
+    for (const [from, to, says] of cases) {
+      const text = good.replace(from, to)
+      expect(text).not.toBe(good)
+      const error = thrownBy(() => deserialize(text))
+      expect(error).toMatchObject({ code: 'E_SERIALIZE' })
+      expect(error.message).toMatch(says)
+    }
+    expect([deserialize(good).serialize(), t.get()]).toEqual([good, 1])
   })
 })
 

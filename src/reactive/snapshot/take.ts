@@ -205,7 +205,7 @@ function* storeEvents(events: readonly ReactiveEvent[]): Generator<StoredEvent> 
 function storeTimers(context: ReactiveContext, places: ReadonlyMap<string, Place>): StoredTimer[] {
   const asleep = [...(context.restored?.timers ?? [])].map(([order, timer]) => ({ order, timer }))
   for (const node of places.values()) {
-    if (!(node instanceof SpinNode)) continue
+    if (!(node instanceof SpinNode) || (node.flags & DISPOSED) !== 0) continue
     const wake = node.run === undefined ? context.wakes.get(node) : node.run.parked?.wake
     if (wake === undefined || node.run?.parked?.arrival !== undefined) continue
     const remainingMs = Math.max(0, wake.at - context.now())

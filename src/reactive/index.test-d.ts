@@ -1,5 +1,5 @@
 import { expectTypeOf } from 'vitest'
-import type { Computed, Context, Interval, Op, Result, Signal, Snapshot, Spin, Turned } from './index.js'
+import type { Computed, Context, FedSignal, Interval, Op, Result, Signal, Snapshot, Spin, Turned } from './index.js'
 import {
   attempt,
   batch,
@@ -31,7 +31,7 @@ export function inference(ctx: Context): void {
   const count = signal(1)
   expectTypeOf(count).toEqualTypeOf<Signal<number>>()
   expectTypeOf(computed(() => `${count.get()}`)).toEqualTypeOf<Computed<string>>()
-  signal('', { whileObserved: (cell) => void expectTypeOf(cell).toEqualTypeOf<Signal<string>>() })
+  signal('', { whileObserved: (cell) => void expectTypeOf(cell).toEqualTypeOf<FedSignal<string>>() })
   expectTypeOf(count[Symbol.asyncIterator]().next()).resolves.toEqualTypeOf<IteratorResult<number>>()
   expectTypeOf(count.stream()).toEqualTypeOf<ReadableStream<number>>()
   expectTypeOf(latest(sample(count, 5))).toEqualTypeOf<Computed<number | undefined>>()

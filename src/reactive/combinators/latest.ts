@@ -33,7 +33,7 @@ export function latest<T, I>(source: Spin<T>, initial?: I): Computed<T | I | und
     throw new EffectTypeError(`latest takes a spin, got ${describe(source)}; a signal or computed can be read as it is`)
   }
   resting(source)
-  const whileObserved = (cell: Signal<Result<T> | undefined>): (() => void) => {
+  const whileObserved = (): (() => void) => {
     let isEnded = false
     const follower = context.spawn(function* () {
       let result: Result<T>
@@ -43,7 +43,7 @@ export function latest<T, I>(source: Spin<T>, initial?: I): Computed<T | I | und
         if (isEnded) throw error
         result = failure(error)
       }
-      cell.set(result)
+      last.set(result) // In a fork, to the fork: not to the signal that the feed is given.
     })
     return () => {
       isEnded = true
@@ -51,7 +51,10 @@ export function latest<T, I>(source: Spin<T>, initial?: I): Computed<T | I | und
     }
   }
   // Each delivery is a change: the spin decides by its own `equals` what one is.
-  const last = signal<Result<T> | undefined>(undefined, { equals: false, whileObserved })
+  const last: Signal<Result<T> | undefined> = signal(undefined as Result<T> | undefined, {
+    equals: false,
+    whileObserved,
+  })
   return computed(() => {
     const result = last.get()
     return result === undefined ? initial : unwrap(result)

@@ -175,6 +175,38 @@ describe('the first and the last observer', () => {
     ])
   })
 
+  test('the feed writes to its own context, also when its source speaks inside a fork or another context', async () => {
+    const [ctx, foreign] = [createSimulation(), createSimulation()]
+    const source = new EventEmitter()
+    const { price, other } = ctx.enter(() => ({
+      price: signal(0, {
+        whileObserved: (cell) => {
+          source.on('price', (value: number) => cell.set(value))
+          source.on('more', () => cell.update((value) => value + 1))
+          source.on('swap', (next: number) => cell.compareAndSet(cell.get(), next))
+          source.on('later', (next: number) => void cell.updateAsync(() => Promise.resolve(next)))
+        },
+      }),
+      other: signal(0),
+    }))
+    const seen: number[] = []
+    ctx.enter(() => effect(() => void seen.push(price.get())))
+    const fork = ctx.fork()
+    fork.enter(() => price.set(500))
+    fork.enter(() => {
+      source.emit('price', 1)
+      other.set(7)
+      source.emit('more')
+      source.emit('swap', 3)
+      source.emit('later', 4)
+    })
+    await new Promise((resolve) => void setTimeout(resolve))
+    foreign.enter(() => source.emit('more'))
+    expect(seen).toEqual([0, 1, 2, 3, 4, 5])
+    expect(fork.enter(() => [price.get(), other.get()])).toEqual([500, 7])
+    expect(other.get()).toBe(0)
+  })
+
   test('whileObserved must be a plain function', () => {
     const ctx = createSimulation()
     const create = (whileObserved: unknown): unknown => ctx.enter(() => signal(0, { whileObserved } as never))
@@ -325,6 +357,22 @@ describe('paced spins', () => {
     progress.set(1000)
     expect(ctx.inspect()).toMatchObject({ timers: 0, observers: 0 })
     expect(paced.get()).toBe(300) // The last one it had.
+  })
+
+  test('latest in a fork does not write to the parent', () => {
+    const ctx = createSimulation()
+    const { source, last } = ctx.enter(() => {
+      const inner = signal(1)
+      const twice = spin(function* () {
+        return (yield* read(inner)) * 2
+      })
+      return { source: inner, last: latest(twice, 0) }
+    })
+    const seen: number[] = []
+    ctx.enter(() => effect(() => void seen.push(last.get())))
+    const fork = ctx.fork()
+    fork.enter(() => source.set(10))
+    expect([fork.enter(() => last.get()), last.get(), seen]).toEqual([20, 2, [0, 2]])
   })
 
   test('latest throws the error of its spin, and heals', () => {

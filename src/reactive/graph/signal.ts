@@ -1,4 +1,4 @@
-import { ambientContext, requireContext } from '../context/ambient.js'
+import { ambientContext, requireContext, swapContext } from '../context/ambient.js'
 import type { Handle } from './cell.js'
 import { isIn, readableContext, writableContext } from './cell.js'
 import type { ReactiveContext } from '../context/context.js'
@@ -20,10 +20,17 @@ export interface SignalOptions<T> {
   /**
    * Called in a drain when the signal gets its first observer: an effect, a spin, a computed that is observed itself, a
    * watcher or a reader of its values. It may return a function, which is called when the last observer has ended, or the
-   * context stops. Default: none.
+   * context stops. Whatever context is current, the signal it is given is that of its own context: a source that speaks
+   * inside a fork does not write to the fork. Default: none.
    */
-  readonly whileObserved?: ((signal: Signal<T>) => void | Cleanup) | undefined
+  readonly whileObserved?: ((signal: FedSignal<T>) => void | Cleanup) | undefined
 }
+
+/** A signal as its feed sees it. */
+export type FedSignal<T> = Pick<
+  Signal<T>,
+  'addr' | 'version' | 'get' | 'peek' | 'set' | 'update' | 'compareAndSet' | 'updateAsync'
+>
 
 /** A mutable cell. `for await (const value of signal)` reads its latest values; values that a slow reader missed are skipped. */
 export interface Signal<T> extends AsyncIterable<T> {
@@ -84,7 +91,7 @@ interface SignalExtras<T> {
 
 /** What runs while a signal is observed. */
 interface Feed<T> {
-  readonly start: (signal: Signal<T>) => void | Cleanup
+  readonly start: (signal: FedSignal<T>) => void | Cleanup
   isStarted: boolean
   stop: Cleanup | undefined
 }
@@ -318,7 +325,7 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   private startFeed(context: ReactiveContext, feed: Feed<T>): void {
     feed.isStarted = true
     context.feeds.add(this as unknown as SignalNode)
-    callHook(context, () => void (feed.stop = checkStop(feed.start(this))), this.addr)
+    callHook(context, () => void (feed.stop = checkStop(feed.start(new SignalAtHome(this)))), this.addr)
     if (context.state === 'running') return
     feed.isStarted = true // Its function stopped the context, and what it returned is to be called still.
     this.stopFeed(context)
@@ -344,6 +351,57 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
       } catch (error) {
         context.fault('watcher-fault', 'watch', error, this.addr)
       }
+    }
+  }
+}
+
+/** Reads and writes a signal in the context that created it, whatever context is current. */
+class SignalAtHome<T> implements FedSignal<T> {
+  readonly #node: SignalNode<T>
+
+  constructor(node: SignalNode<T>) {
+    this.#node = node
+  }
+
+  get addr(): string {
+    return this.#node.addr
+  }
+
+  get version(): number {
+    return this.#atHome((node) => node.version)
+  }
+
+  get(): T {
+    return this.#atHome((node) => node.get())
+  }
+
+  peek(): T {
+    return this.#atHome((node) => node.peek())
+  }
+
+  set(value: T): T {
+    return this.#atHome((node) => node.set(value))
+  }
+
+  update(f: (old: T) => T): T {
+    return this.#atHome((node) => node.update(f))
+  }
+
+  compareAndSet(seen: T, next: T): boolean {
+    return this.#atHome((node) => node.compareAndSet(seen, next))
+  }
+
+  updateAsync(f: (old: T) => Promise<T>): Promise<T> {
+    return this.#atHome((node) => node.updateAsync(f))
+  }
+
+  #atHome<R>(use: (node: SignalNode<T>) => R): R {
+    const node = this.#node
+    const before = swapContext(node.home)
+    try {
+      return use(node)
+    } finally {
+      swapContext(before)
     }
   }
 }

@@ -17,13 +17,19 @@ const { progress, bar } = ctx.enter(() => {
 })
 
 // Every browser reads the latest bar when it is ready for one; a slow one skips some, and costs no memory.
-const server = createServer(async (request, response) => {
+async function sendBars(response) {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  for await (const text of bar) {
+  const bars = bar[Symbol.asyncIterator]()
+  response.on('close', () => bars.return()) // the browser left: this ends the loop, also while no bar comes
+  for await (const text of bars) {
     response.write(`data: ${text}\n\n`)
     if (progress.peek().done === progress.peek().total) break
   }
   response.end()
+}
+
+const server = createServer((request, response) => {
+  sendBars(response).catch((error) => response.destroy(error))
 })
 await once(server.listen(0, '127.0.0.1'), 'listening')
 
@@ -43,8 +49,8 @@ await handle.result({ timeout: '10s' })
 console.log('the browser ends with', (await browser).trimEnd().split('\n').at(-1))
 
 await mill.close()
+server.close() // before the context: a request that comes later would find it closed
 await ctx.close()
-server.close()
 
 // prints: [....] 0 of 4
 // prints: [#...] 1 of 4

@@ -501,6 +501,22 @@ describe('readers of values', () => {
     ])
   })
 
+  test('a loop that waits for a value ends when return() is called from outside', async () => {
+    const ctx = createContext()
+    const { log, whileObserved } = feed()
+    const values = ctx.enter(() => signal(1, { whileObserved }))[Symbol.asyncIterator]()
+    const seen: number[] = []
+    const loop = (async () => {
+      for await (const value of values as AsyncIterableIterator<number>) seen.push(value)
+    })()
+    await ctx.idle()
+    await values.return?.()
+    await loop
+    await ctx.idle()
+    expect([seen, log, ctx.inspect().observers]).toEqual([[1], ['start', 'stop'], 0])
+    await ctx.close()
+  })
+
   test('a reader of a signal that is disposed already gets its last value', async () => {
     const ctx = createContext()
     const s = ctx.enter(() => signal(7))

@@ -6,7 +6,7 @@ import type { Encoded, Outcome } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import type { RetryOptions, RetryPolicy } from '../../job/rules/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../../job/rules/retry.js'
-import { isChildCrash, UnsentResult } from '../executors/child-crash.js'
+import { ChildCrashError, isA, UnsentResult } from '../executors/child-crash.js'
 import { checkPayload, isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { isAbort, isSnooze } from '../../job/attempt/control-errors.js'
 import type { Snooze } from '../../job/attempt/control-errors.js'
@@ -106,7 +106,8 @@ function unreadable(error: unknown): Ready {
 /** Any returned value is a success, also one that cannot be stored: the record then says why it is not kept. */
 export function succeeded(registered: Registered, returned: unknown): Outcome {
   if (returned === undefined) return NOTHING_RETURNED
-  if (isUnsent(returned)) return { kind: 'succeeded', result: null, note: `the result is not kept: ${returned.why}` }
+  if (isA(UnsentResult, returned))
+    return { kind: 'succeeded', result: null, note: `the result is not kept: ${returned.why}` }
   try {
     const result = registered.codec.encode(returned)
     const bytes = typeof result === 'string' ? Buffer.byteLength(result) : result.byteLength
@@ -121,15 +122,6 @@ export function succeeded(registered: Registered, returned: unknown): Outcome {
   }
 }
 
-/** A handler may return a proxy whose prototype cannot be read. */
-function isUnsent(returned: unknown): returned is UnsentResult {
-  try {
-    return returned instanceof UnsentResult
-  } catch {
-    return false
-  }
-}
-
 const NOTHING_RETURNED: Outcome = { kind: 'succeeded', result: null }
 
 /** The outcome of an attempt whose handler threw, or whose code threw outside of its handler. */
@@ -138,7 +130,7 @@ export function classify(attempt: Attempt, thrown: unknown): Outcome {
   // The worker stopped or lost the claim: the error comes from that, and is not recorded as a failure.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
   if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt, thrown)) return cancelledOutcome(reason, thrown)
-  if (reason === undefined && isChildCrash(thrown)) return { kind: 'child-crashed', exit: thrown.exit }
+  if (reason === undefined && isA(ChildCrashError, thrown)) return { kind: 'child-crashed', exit: thrown.exit }
   if (isSnooze(thrown)) return snoozed(attempt, thrown)
   if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
   if (isTreatedAsDone(attempt, thrown))

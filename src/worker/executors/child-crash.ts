@@ -8,18 +8,19 @@ export class ChildCrashError extends Error {
   }
 }
 
-export function isChildCrash(thrown: unknown): thrown is ChildCrashError {
-  try {
-    return thrown instanceof ChildCrashError
-  } catch {
-    return false // A proxy that throws is none.
-  }
-}
-
 /** Stands for a result that could not be sent to the worker: the job is done without it. */
 export class UnsentResult {
   readonly why: string
   constructor(why: string) {
     this.why = why
+  }
+}
+
+/** Handlers throw and return anything, also a proxy whose prototype cannot be read: that is neither of these. */
+export function isA<T>(made: new (...args: never[]) => T, value: unknown): value is T {
+  try {
+    return value instanceof made
+  } catch {
+    return false
   }
 }

@@ -1,5 +1,7 @@
 /** Marks our messages: the module of a handler may send messages of its own through the same channel. */
 export const CHANNEL = 'millrace.attempt'
+/** The code of the error for a verb that needs a connection of the worker. */
+const CODE = 'E_ISOLATED'
 
 /**
  * What a thread or a process of the pool executes. It is text, so that it also works in a bundle, where no file of this package
@@ -42,7 +44,7 @@ const call = (verb, args) => new Promise((resolve, reject) => {
 const named = (job) => (typeof job === 'object' && job !== null && typeof job.name === 'string' ? job.name : job)
 const stays = (verb) => () => {
   const error = new Error('ctx.' + verb + '() needs a connection of the process that claimed the job; give the job executor "loop", or return the result')
-  error.code = 'E_ISOLATED'
+  error.code = '${CODE}'
   throw error
 }
 const handleOf = ({ id, isNew }) => ({ id, isNew, get: () => call('get', []), cancel: () => call('cancel', []), result: () => call('result', []) })

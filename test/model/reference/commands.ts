@@ -1,25 +1,9 @@
 import { freeSlot, retake } from './conflicts.js'
-import { endJob, resumedState } from './ends.js'
+import { resumedState } from './ends.js'
 import { link, refuseCycle, refuseOwnKey } from './links.js'
 import { commandSequence } from './sequences.js'
 import { isTimed, isUnfinished, isWaiting, Refused } from './state.js'
 import type { Model, ModelJob, ParentPolicy } from './state.js'
-
-/** How long the handler of a cancelled job has to return. */
-const GRACE_MS = 30_000
-
-export function cancel(model: Model, job: ModelJob): boolean {
-  if (job.sequence !== null) return commandSequence(model, job, 'cancel')
-  if (job.state === 'running') {
-    job.request = 'cancel'
-    for (const attempt of model.attempts)
-      if (attempt.job === job.number && attempt.hasClaim) attempt.graceUntil ??= model.now + GRACE_MS
-    return true
-  }
-  if (!isUnfinished(job) || job.state === 'parked') return false
-  endJob(model, job, 'cancelled')
-  return true
-}
 
 export function pause(model: Model, job: ModelJob): boolean {
   if (job.sequence !== null) return commandSequence(model, job, 'pause')

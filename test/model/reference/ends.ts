@@ -1,5 +1,5 @@
 import { freeSlot } from './conflicts.js'
-import { KEEP_MS } from './state.js'
+import { isUnfinished, KEEP_MS } from './state.js'
 import type { FinalState, Model, ModelJob, State } from './state.js'
 
 /** The end of a job frees its key; a cancelled one gives up its unique slot too. */
@@ -27,4 +27,20 @@ export function resumedState(model: Model, job: ModelJob): State {
   if (job.waitsFor.size > 0) return 'blocked'
   if (job.dueAt <= model.now) return 'ready'
   return job.hasFailed ? 'retrying' : 'scheduled'
+}
+
+/** How long the handler of a cancelled job has to return. */
+const GRACE_MS = 30_000
+
+/** A job and a sequence alike: at once while it waits, by a request while it runs. */
+export function cancel(model: Model, job: ModelJob): boolean {
+  if (job.state === 'running') {
+    job.request = 'cancel'
+    for (const attempt of model.attempts)
+      if (attempt.job === job.number && attempt.hasClaim) attempt.graceUntil ??= model.now + GRACE_MS
+    return true
+  }
+  if (!isUnfinished(job) || job.state === 'parked') return false
+  endJob(model, job, 'cancelled')
+  return true
 }

@@ -1,4 +1,5 @@
-import { cancel, pause, resume, retry } from './commands.js'
+import { pause, resume, retry } from './commands.js'
+import { cancel } from './ends.js'
 import { jobOf, Refused } from './state.js'
 import type { Group, Model, ModelJob, State } from './state.js'
 

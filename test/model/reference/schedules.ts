@@ -1,4 +1,4 @@
-import { cancel } from './commands.js'
+import { cancel } from './ends.js'
 import { insert } from './enqueue.js'
 import type { Item } from './enqueue.js'
 import { isUnfinished, jobOf, Refused } from './state.js'

@@ -1,5 +1,5 @@
 import { retake } from './conflicts.js'
-import { endJob, resumedState } from './ends.js'
+import { cancel, endJob, resumedState } from './ends.js'
 import { enqueue } from './enqueue.js'
 import type { Enqueued } from './enqueue.js'
 import { BACKOFF_MS, isFinal, isUnfinished, jobOf, Refused, RETRY_LIMIT, wholly } from './state.js'
@@ -9,9 +9,6 @@ import type { Attempt, Enqueue, Model, ModelJob } from './state.js'
 type ItemOutcome = { readonly kind: 'return' | 'throw' | 'abort' } | { readonly kind: 'snooze'; readonly ms: number }
 
 export type SequenceVerb = 'start' | 'pause' | 'resume' | 'cancel' | 'reset'
-
-/** How long the handler of a cancelled item has to return. */
-const GRACE_MS = 30_000
 
 /** A sequence is one job. The key of an unfinished one gives that one; a job that is no sequence is not given. */
 export function makeSequence(model: Model, name: string, total: number, isStarted: boolean, given: Enqueue): Enqueued {
@@ -46,7 +43,7 @@ export function commandSequence(model: Model, job: ModelJob, verb: SequenceVerb)
     case 'resume':
       return resumeSequence(model, job)
     case 'cancel':
-      return cancelSequence(model, job)
+      return cancel(model, job)
     case 'reset':
       return reset(model, job)
   }
@@ -94,18 +91,6 @@ function resumeSequence(model: Model, job: ModelJob): boolean {
     streak: 0,
   })
   list.attempts = 0
-  return true
-}
-
-function cancelSequence(model: Model, job: ModelJob): boolean {
-  if (job.state === 'running') {
-    job.request = 'cancel'
-    for (const attempt of model.attempts)
-      if (attempt.job === job.number && attempt.hasClaim) attempt.graceUntil ??= model.now + GRACE_MS
-    return true
-  }
-  if (!isUnfinished(job) || job.state === 'parked') return false
-  endJob(model, job, 'cancelled')
   return true
 }
 

@@ -105,6 +105,10 @@ export interface NewStep {
   readonly kind: string
   /** The number of the answer; null: the operation stays open. */
   readonly no: number | null
+  /** One more than the number of the answer last given when the operation was called; 0 for an item. */
+  readonly since?: number | undefined
+  /** When a sleep, a timeout or the wait for a step's next attempt ends, by the store's clock. */
+  readonly until?: number | null | undefined
   /** Counted attempts. */
   readonly attempt: number
   readonly startedAt: number

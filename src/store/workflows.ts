@@ -1,0 +1,183 @@
+import type { Encoded } from '../job/rules/outcome.js'
+import type { State } from '../job/rules/states.js'
+import type { NewStep } from './sequences.js'
+import type { Claim, Inserted, InsertOptions, NewJob } from './store.js'
+
+/**
+ * The workflows role: the inbox and the record of jobs whose steps are logged. What a worker reads and writes under its
+ * claim is in `WorkflowLeases`, a part of the leases role.
+ */
+export interface WorkflowStore {
+  /** Writes an event into the inbox of an unfinished workflow, and wakes it if it is suspended and waits for that event. */
+  sendEvent(event: NewEvent): Promise<Sent>
+  /** Applies cancel, pause, resume or retry in one transaction, by `decideWorkflow`. */
+  changeWorkflow(change: WorkflowChange): Promise<WorkflowChanged>
+  /** Undefined when there is no such job. */
+  readWorkflow(id: string): Promise<WorkflowRecordRow | undefined>
+  /** Answered rows by number, then open ones, after the given address. Undefined when there is no such job. */
+  readSteps(id: string, after: string | undefined, limit: number): Promise<StepPage | undefined>
+}
+
+/** The verbs of a worker that holds claims on workflows. */
+export interface WorkflowLeases {
+  /**
+   * Reads the logs and inboxes of claimed workflows, and clears what their last suspension wrote. The rows of a log are
+   * left out when its last suspension has the fence of the run that the worker kept: that run can go on.
+   */
+  readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]>
+  /** The untaken inbox rows of workflows in hand. */
+  readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]>
+  /**
+   * Appends rows to the logs of claimed workflows whose claims go on. Each is written whole or not at all; an answer to an
+   * open row fills it in. A row that has its answer is never replaced, so an append whose reply was lost can be repeated.
+   */
+  appendSteps(appends: readonly LogAppend[]): Promise<readonly LogAppended[]>
+}
+
+export interface KeptClaim extends Claim {
+  /** The fence under which the kept run was suspended; null: no run is kept. */
+  readonly keptFence: number | null
+}
+
+export interface WorkflowLog extends Inbox {
+  readonly run: number
+  readonly deadlineAt: number | null
+  /** The rows of this run: answered ones by number, then open ones. Undefined: the kept run goes on. */
+  readonly rows: readonly StepRow[] | undefined
+}
+
+export interface Inbox {
+  readonly ref: number
+  readonly inbox: readonly InboxRow[]
+}
+
+/** A row of the log. */
+export interface StepRow extends NewStep {
+  readonly answeredAt: number | null
+}
+
+/** A row of the inbox that is not taken. */
+export interface InboxRow {
+  readonly number: number
+  readonly kind: 'event' | 'call' | 'cancel'
+  /** The name of the event, or the id of the called job; null for a cancel. */
+  readonly name: string | null
+  /** The payload of the event, or the result of the called job. */
+  readonly payload: Encoded | null
+  /** How a called job ended otherwise, as JSON of `CallFailure`; the reason of a cancel. */
+  readonly error: string | null
+  /** By the store's clock: when it was sent, or when the called job ended. */
+  readonly sentAt: number
+}
+
+/** How a called job ended without a result. */
+export interface CallFailure {
+  readonly kind: 'failed' | 'cancelled' | 'gone' | 'result-not-kept'
+  /** JSON of an `ErrorRecord`, or a reason. */
+  readonly error?: string | undefined
+}
+
+/** What one turn of a workflow in hand writes. */
+export interface LogAppend extends Claim {
+  readonly run: number
+  readonly rows: readonly NewStep[]
+  /** Inbox rows that the answers take. */
+  readonly taken: readonly number[]
+  /** Jobs that open rows call, or that answered rows have enqueued. */
+  readonly children: readonly NewChild[]
+  /** Called jobs to cancel: their branch lost or failed. */
+  readonly cancelled: readonly string[]
+  /** The workflow was in flight at crashes before: an answer ends their count. */
+  readonly endsStreak: boolean
+}
+
+/**
+ * A job that a row calls or enqueues: exactly one for an address. The store writes its id into the row's note
+ * (`child`, and `isOld` if a held key gave an existing job).
+ */
+export interface NewChild {
+  readonly address: string
+  readonly job: NewJob
+  readonly options: InsertOptions
+  /** The workflow waits for its end: a to-do brings it into the inbox. */
+  readonly isAwaited: boolean
+}
+
+export interface LogAppended {
+  readonly ref: number
+  /** False: the claim is lost, and nothing was written. */
+  readonly held: boolean
+  /** One for each of `children`. */
+  readonly children: readonly Inserted[]
+}
+
+/** What the settlement of a workflow writes beside the job, in the same transaction (`SettledJob.workflow`). */
+export interface WorkflowEnd extends Omit<LogAppend, 'ref' | 'fence' | 'endsStreak'> {
+  /**
+   * The run waits without a claim. The store makes it ready instead of `to` when the inbox has a row that one of `waits`
+   * names, or a cancel.
+   */
+  readonly suspended?: Suspension | undefined
+  /** The workflow begins anew: the run after this one, with an empty log. */
+  readonly restarted?: { readonly input: Encoded } | undefined
+  /** By the store's clock; null: none. */
+  readonly deadlineAt: number | null
+  /** What `retry` forgets: the answer of this number and every operation that was called after it was given. */
+  readonly forgetFrom: number | null
+}
+
+export interface Suspension {
+  /** `event:<name>` and `call:<id of the called job>`. */
+  readonly waits: readonly string[]
+  /** The earliest time among what it waits for and the deadline, by the store's clock. */
+  readonly wakeAt: number | null
+}
+
+export interface NewEvent {
+  /** The job by its id, or by the name and key of the unfinished job that holds it. */
+  readonly to: { readonly id: string } | { readonly name: string; readonly key: string }
+  readonly name: string
+  /** A second event of this id is not written. */
+  readonly eventId: string | null
+  readonly payload: Encoded
+}
+
+/** 'known': an event of that id was sent before. 'ended', 'gone', 'plain', 'full': nothing was written. */
+export interface Sent {
+  readonly did: 'sent' | 'known' | 'ended' | 'gone' | 'plain' | 'full'
+  readonly id: string | null
+  readonly jobName: string | null
+}
+
+export interface WorkflowChange {
+  readonly id: string
+  readonly verb: 'cancel' | 'end' | 'pause' | 'resume' | 'retry' | 'retry-fresh'
+  readonly reason: string
+  readonly keepMs: number
+}
+
+export interface WorkflowChanged {
+  readonly did: 'moved' | 'requested' | 'no' | 'gone' | 'plain'
+  readonly from: State | null
+  readonly to: State | null
+  readonly name: string | null
+  readonly queue: string | null
+  /** The addresses that a retry forgot. */
+  readonly forgotten: readonly string[]
+}
+
+export interface WorkflowRecordRow {
+  readonly ref: number
+  readonly isWorkflow: boolean
+  readonly run: number
+  readonly answers: number
+  readonly open: readonly StepRow[]
+  readonly unread: number
+  readonly isCancelRequested: boolean
+}
+
+export interface StepPage {
+  readonly name: string
+  readonly isWorkflow: boolean
+  readonly rows: readonly StepRow[]
+}

@@ -13,14 +13,15 @@ import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { Appended, AppendedStep, Boundary, ClaimedSequence, NewStep, SequenceStore } from './sequences.js'
 import type { TransactionStore } from './transaction-store.js'
+import type { WorkflowEnd, WorkflowLeases, WorkflowStore } from './workflows.js'
 import type { JobRequest, PendingRequest, SettleResult } from './requests.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never fragments of SQL. One verb is one statement or one transaction, all or
  * nothing. Verbs are grouped in roles by their users: `jobs` (client, upkeep), `leases` (worker, rescue), `queues`
- * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`, `sequences`. Every
- * store passes `test/contract/store-contract.ts`.
+ * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`, `sequences`,
+ * `workflows`. Every store passes `test/contract/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and no instants of their own.
  * And a write made under a claim carries the claim's fence, and writes nothing when another claim holds the job.
@@ -34,6 +35,7 @@ export interface Store {
   readonly transactions: TransactionStore
   readonly schedules: ScheduleStore
   readonly sequences: SequenceStore
+  readonly workflows: WorkflowStore
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>
@@ -71,7 +73,7 @@ export interface JobStore extends PruneStore {
   promoteJobs(limit: number): Promise<Promoted>
 }
 
-export interface LeaseStore {
+export interface LeaseStore extends WorkflowLeases {
   addWorker(worker: WorkerInfo): Promise<void>
   /** Increments the worker's beat; false when the worker was declared dead. */
   beat(worker: string): Promise<boolean>
@@ -162,6 +164,8 @@ export interface NewJob {
   readonly onParentFailure?: LinkPolicy | undefined
   /** How long the job is kept if a parent cancels it. Default: for ever. */
   readonly keepCancelledMs?: number | undefined
+  /** The job keeps a log of its steps. */
+  readonly shape?: 'workflow' | undefined
 }
 
 export interface InsertOptions {
@@ -357,6 +361,8 @@ export interface SettledJob extends Claim {
   readonly step?: NewStep | undefined
   /** Only the step is written, and the claim goes on: an item of a sequence that settles itself and is not the last. */
   readonly claimGoesOn?: boolean | undefined
+  /** The job is a workflow: what its settlement writes beside the job. */
+  readonly workflow?: WorkflowEnd | undefined
 }
 
 export type { LeasedJob }

@@ -1,5 +1,6 @@
 import type { GroupSeal } from './groups.js'
 import type { NewSequence } from './sequences.js'
+import type { NewEvent, Sent } from './workflows.js'
 import type { Claim, Inserted, InsertOptions, NewJob, SettledJob } from './store.js'
 
 /**
@@ -19,6 +20,8 @@ export interface TransactionStore {
   ): readonly Inserted[] | Promise<readonly Inserted[]>
   /** Like `insertSequence`. */
   insertSequenceIn(tx: unknown, sequence: NewSequence): Inserted | Promise<Inserted>
+  /** Like `sendEvent`. */
+  sendEventIn(tx: unknown, event: NewEvent): Sent | Promise<Sent>
   /** Like `sealGroup`. */
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean>
   /** Writes the settlement of a claimed job; false, and nothing is written, when the claim is lost. */

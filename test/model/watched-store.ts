@@ -68,6 +68,7 @@ export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWa
     groups: role(store.groups),
     schedules: role(store.schedules),
     sequences: role(store.sequences),
+    workflows: role(store.workflows),
     transactions: store.transactions,
     changes: { onHint: around.onHint },
     // No wait in virtual time: its workers hold nothing in advance.

@@ -65,6 +65,7 @@ function transactions(
       answersLater: right.answersLater,
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
       insertSequenceIn: (tx, sequence) => right.insertSequenceIn(tx, sequence),
+      sendEventIn: (tx, event) => right.sendEventIn(tx, event),
       sealGroupIn: (tx, seal) => right.sealGroupIn(tx, seal),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
       guarded: (tx, call) => right.guarded(tx, call),

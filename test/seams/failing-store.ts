@@ -7,7 +7,7 @@ import type { SeamCalls } from './seam-calls.js'
 /** A store of which one call fails. Every verb of the contract is a call. */
 export function failingStore(store: Store, process: SimProcess, calls: SeamCalls): Store {
   const [groups, schedules] = [verbsOf(store.groups, process, calls), verbsOf(store.schedules, process, calls)]
-  const sequences = verbsOf(store.sequences, process, calls)
+  const [sequences, workflows] = [verbsOf(store.sequences, process, calls), verbsOf(store.workflows, process, calls)]
   const transactions = failingTransactions(store.transactions, process, calls)
   const verbs = verbsOf(store, process, calls)
   const failing: Store = new Proxy(store, {
@@ -17,6 +17,7 @@ export function failingStore(store: Store, process: SimProcess, calls: SeamCalls
       if (name === 'groups') return groups
       if (name === 'schedules') return schedules
       if (name === 'sequences') return sequences
+      if (name === 'workflows') return workflows
       if (name === 'transactions') return transactions
       const isPassed = name === 'changes' || name === 'onHint' || name === 'readCensus' || name === 'close'
       if (!isPassed) return Reflect.get(verbs, name, verbs) as unknown
@@ -53,6 +54,7 @@ function failingTransactions(inner: TransactionStore, process: SimProcess, calls
     answersLater: inner.answersLater,
     insertJobsIn: (...given) => refusing('insertJobsIn', () => inner.insertJobsIn(...given)),
     insertSequenceIn: (...given) => refusing('insertSequenceIn', () => inner.insertSequenceIn(...given)),
+    sendEventIn: (...given) => refusing('sendEventIn', () => inner.sendEventIn(...given)),
     sealGroupIn: (...given) => refusing('sealGroupIn', () => inner.sealGroupIn(...given)),
     settleJobIn: (...given) => refusing('settleJobIn', () => inner.settleJobIn(...given)),
     guarded: (tx, run) => inner.guarded(tx, run),

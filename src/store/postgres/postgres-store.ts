@@ -23,9 +23,11 @@ import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
+import { notBuilt, workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { thenOrRetry } from '../unknown-outcome.js'
 import type { StoreInfo } from '../info.js'
+import type { Inbox, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
@@ -82,6 +84,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly transactions: PostgresTransactions
   readonly schedules: Schedules
   readonly sequences: SequenceStore
+  readonly workflows: WorkflowStore
   readonly #opened: Opened
   readonly #writes: Connection
   readonly #work: Connection
@@ -120,6 +123,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#verbs = verbRunner(parts)
     this.schedules = new Schedules(this.#verbs)
     this.sequences = sequenceVerbs(this.#verbs)
+    this.workflows = workflowVerbs(this.#verbs)
     this.groups = new PostgresGroups(parts, this.#verbs)
     this.#keyedInserts = new KeyedInserts(parts)
     this.#commands = new Commands(parts)
@@ -244,6 +248,18 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   appendStep(appended: AppendedStep): Promise<Appended> {
     return this.#plain(this.#writes, (session) => appendStep(session, appended), 0)
+  }
+
+  readLogs(): Promise<readonly WorkflowLog[]> {
+    return notBuilt('readLogs')
+  }
+
+  readInboxes(): Promise<readonly Inbox[]> {
+    return notBuilt('readInboxes')
+  }
+
+  appendSteps(): Promise<readonly LogAppended[]> {
+    return notBuilt('appendSteps')
   }
 
   readBoundary(claim: HeldJob): Promise<Boundary> {

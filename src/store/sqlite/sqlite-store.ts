@@ -29,6 +29,7 @@ import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { CALL_PACE } from '../info.js'
 import type { Appended, AppendedStep, Boundary, SequenceStore } from '../sequences.js'
+import type { Inbox, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { readGroup, sealGroup } from '../verbs/groups.js'
@@ -36,6 +37,7 @@ import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
+import { notBuilt, workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { transactionOf } from './caller-transactions/handles.js'
 import { changeJob } from './verbs/change.js'
@@ -88,6 +90,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly transactions: SqliteTransactions
   readonly schedules: Schedules
   readonly sequences: SequenceStore
+  readonly workflows: WorkflowStore
   readonly #file: OpenedFile
   readonly #session: Session
   readonly #commits: CommitQueue
@@ -122,6 +125,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#verbs = verbRunner(this.#commits, this.#session)
     this.schedules = new Schedules(this.#verbs)
     this.sequences = sequenceVerbs(this.#verbs)
+    this.workflows = workflowVerbs(this.#verbs)
     this.groups = {
       readGroup: (group) => this.#verbs.read((at) => readGroup(at, group)),
       sealGroup: (seal) => this.#verbs.write((at) => sealGroup(at, seal)),
@@ -272,6 +276,18 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   appendStep(appended: AppendedStep): Promise<Appended> {
     return this.#commits.write((now) => appendStep(this.#session, appended, now))
+  }
+
+  readLogs(): Promise<readonly WorkflowLog[]> {
+    return notBuilt('readLogs')
+  }
+
+  readInboxes(): Promise<readonly Inbox[]> {
+    return notBuilt('readInboxes')
+  }
+
+  appendSteps(): Promise<readonly LogAppended[]> {
+    return notBuilt('appendSteps')
   }
 
   readBoundary(claim: HeldJob): Promise<Boundary> {

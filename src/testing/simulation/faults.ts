@@ -214,6 +214,7 @@ export function faultyStore(
       if (name === 'schedules') return faultyRole(target.schedules, call)
       if (name === 'groups') return faultyRole(target.groups, call)
       if (name === 'sequences') return faultyRole(target.sequences, call)
+      if (name === 'workflows') return faultyRole(target.workflows, call)
       if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
@@ -299,6 +300,10 @@ function badTransactions(
     insertSequenceIn: (tx, sequence) => {
       failing('insertSequenceIn')
       return inner.insertSequenceIn(tx, sequence)
+    },
+    sendEventIn: (tx, event) => {
+      failing('sendEventIn')
+      return inner.sendEventIn(tx, event)
     },
     sealGroupIn: (tx, seal) => {
       failing('sealGroupIn')

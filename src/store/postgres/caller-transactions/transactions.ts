@@ -13,6 +13,8 @@ import { translate } from '../connection/faults.js'
 import { executorOf } from './handles.js'
 import { sealGroup } from '../../verbs/groups.js'
 import { insertSequence } from '../../verbs/sequences.js'
+import { notBuilt } from '../../verbs/workflows.js'
+import type { Sent } from '../../workflows.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import { insertJobs } from '../verbs/insert.js'
 import type { Lanes } from '../verbs/lanes.js'
@@ -74,6 +76,10 @@ export class PostgresTransactions implements TransactionStore {
       const db = { query: (text: string, values: readonly (string | null)[]) => session.query(text, ...values) }
       return this.#parts.lanes.ensureLanes([sequence.job], write, db as SqlExecutor)
     })
+  }
+
+  sendEventIn(): Promise<Sent> {
+    return notBuilt('sendEventIn')
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): Promise<boolean> {

@@ -8,6 +8,8 @@ import type { Home } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import { sealGroup } from '../../verbs/groups.js'
 import { insertSequence } from '../../verbs/sequences.js'
+import { notBuilt } from '../../verbs/workflows.js'
+import type { Sent } from '../../workflows.js'
 import { runVerb } from '../../verbs/verb.js'
 import { JobSession } from '../verbs/job-session.js'
 import type { GroupSeal } from '../../groups.js'
@@ -83,6 +85,10 @@ export class SqliteTransactions implements TransactionStore {
     const refusal = this.#parts.refusal()
     if (refusal !== undefined) throw refusal
     return this.#inCaller(tx, (session, now) => runVerb(insertSequence(new JobSession(session, now), sequence)))
+  }
+
+  sendEventIn(): Promise<Sent> {
+    return notBuilt('sendEventIn')
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean> {

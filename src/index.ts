@@ -27,7 +27,13 @@ export type { OnParentFailure } from './job/rules/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow/flow.js'
 export type { JobEdit } from './client/commands/edit.js'
 export type { GroupHandle, GroupOptions } from './client/commands/groups.js'
-export type { Sequence, SequenceOutput, SequenceOutputOptions, SequenceProgress } from './client/sequence/sequence.js'
+export type {
+  ItemInHand,
+  Sequence,
+  SequenceOutput,
+  SequenceOutputOptions,
+  SequenceProgress,
+} from './client/sequence/sequence.js'
 export type { SequenceOptions } from './client/sequence/write-sequence.js'
 export type { SequenceState } from './job/rules/sequence.js'
 export type { GroupCounts, GroupProgress } from './job/rules/group-progress.js'

@@ -399,6 +399,24 @@ describe('Each item runs as a job would', () => {
     await sequence.result({ timeout: '20s' })
   })
 
+  test('LW78: the lines of the item in hand are shown with its report, and the lines of the item before are not', async () => {
+    const gate = new Gate()
+    const tell = job('tell', async (n: number, ctx: Context) => {
+      if (n === 0) for (let line = 0; line < 25; line += 1) ctx.log(`line ${line}`)
+      return gate.pass(n)
+    })
+    const mill = await open({ jobs: [tell] })
+    const sequence = await mill.sequence(tell, [0, 1])
+    await mill.start()
+    await reaches(sequence, { item: { done: 0, log: numbers(20).map((line) => `line ${line + 5}`) } })
+    gate.letOne()
+    await gate.reached(2)
+    expect(await sequence.progress()).toEqual({ state: 'running', done: 1, total: 2 })
+    expect((await sequence.output())[0]?.log).toHaveLength(25)
+    gate.open()
+    await sequence.result({ timeout: '20s' })
+  })
+
   test('hooks and the captured context hold for it', async () => {
     const tenant = new AsyncLocalStorage<string>()
     const events: string[] = []

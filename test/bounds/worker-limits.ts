@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { job } from '../../src/index.js'
 import type { EnqueueOptions, Handle } from '../../src/index.js'
 import type { TestKit } from '../../src/testing/index.js'
@@ -177,6 +177,23 @@ export const workerLimits: readonly Bound[] = [
       const kept = Array.from({ length: Math.min(size, 100) }, (_, n) => `line ${n}`)
       expect(log.slice(0, 100)).toEqual(kept)
       expect(log.slice(100)).toEqual(size > 100 ? ['… more lines were logged than the 100 that are kept'] : [])
+    },
+  },
+  {
+    of: 'src/worker/attempt/running.ts#REPORTED_LINES',
+    at: 20,
+    on: 'both',
+    holds: async (size, bench) => {
+      const tells = job('tells', async (lines: number, ctx) => {
+        for (let n = 0; n < lines; n += 1) ctx.log(`line ${n}`)
+        await new Promise<void>((resolve) => bench.notes.push(resolve))
+      })
+      const mill = await bench.mill({ jobs: [tells] })
+      const sequence = await mill.sequence(tells, [size])
+      const last = Array.from({ length: Math.min(size, 20) }, (_, n) => `line ${n + Math.max(0, size - 20)}`)
+      await vi.waitFor(async () => expect((await sequence.progress()).item?.log).toEqual(last), { timeout: 20_000 })
+      ;(bench.notes.pop() as () => void)()
+      await sequence.result({ timeout: '20s' })
     },
   },
   {

@@ -56,8 +56,15 @@ export interface SequenceProgress {
   readonly total: number
   /** Why it failed, and at which item. */
   readonly error?: (ErrorRecord & { readonly index: number }) | undefined
-  /** What the item in hand last reported by `ctx.progress`. */
-  readonly item?: { readonly done: number; readonly total?: number | undefined } | undefined
+  /** What the item in hand last reported by `ctx.progress`, and the last 20 lines that it has logged so far. */
+  readonly item?: ItemInHand | undefined
+}
+
+/** The item in hand, a fraction of a second ago. */
+export interface ItemInHand {
+  readonly done: number
+  readonly total?: number | undefined
+  readonly log?: readonly string[] | undefined
 }
 
 /** A recorded item. */
@@ -203,13 +210,15 @@ function progressOf(row: SequenceRow): SequenceProgress {
     total: row.total,
     ...(row.requested === null ? {} : { requested: row.requested }),
     ...(state === 'failed' ? { error: { ...errorOf(row), index: row.done } } : {}),
-    ...(isShown && report !== undefined ? { item: { done: report.done, total: report.total } } : {}),
+    ...(isShown && report !== undefined ? { item: itemOf(report) } : {}),
   }
 }
 
-interface ItemReport {
-  readonly done: number
-  readonly total?: number | undefined
+function itemOf({ done, total, log }: ItemReport): ItemInHand {
+  return { done, ...(total === undefined ? {} : { total }), ...(log === undefined ? {} : { log }) }
+}
+
+interface ItemReport extends ItemInHand {
   /** The index of the item that reported it. */
   readonly item?: number | undefined
 }

@@ -13,6 +13,8 @@ import type { StoredOptions } from '../../job/definition/stored-options.js'
 /** Lines one attempt's log keeps, and characters of a line. */
 const LOG_LINES_MAX = 100
 const LOG_LINE_MAX = 2_000
+/** The last lines of an item in hand that its report shows: a report is written again and again while the item runs. */
+const REPORTED_LINES = 20
 
 /** What a running job needs of the client. */
 export interface JobVerbs {
@@ -58,7 +60,7 @@ export class Running implements Context {
   settled = false
   /** Whether it is written that the attempt began. */
   reported: boolean
-  progressText: string | null = null
+  #progress: { readonly done: number; readonly total: number | undefined } | undefined
   lines: string[] | undefined
   /** How its thread or process ended, when that did not return or throw. */
   exit: string | undefined
@@ -156,15 +158,24 @@ export class Running implements Context {
     else if (this.lines.length === LOG_LINES_MAX)
       this.lines.push(`… more lines were logged than the ${LOG_LINES_MAX} that are kept`)
     this.lastActivity = `log: ${line}`
+    if (this.claimed.sequence !== undefined) this.#host.noteProgress(this)
     this.#host.logLine(this, logged)
   }
 
   progress(done: number, total?: number): void {
     checkProgress(done, total)
-    // An item's index, because the next item must not show the report of this one.
-    this.progressText = JSON.stringify({ done, total, item: this.claimed.sequence?.index })
+    this.#progress = { done, total }
     this.lastActivity = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
     this.#host.noteProgress(this)
+  }
+
+  /** What the attempt has reported so far, as JSON; null: nothing. */
+  get progressText(): string | null {
+    const { sequence } = this.claimed
+    if (sequence === undefined) return this.#progress === undefined ? null : JSON.stringify(this.#progress)
+    if (this.#progress === undefined && this.lines === undefined) return null
+    // The index of the item, because the next item must not show the report of this one.
+    return JSON.stringify({ done: 0, ...this.#progress, item: sequence.index, log: this.lines?.slice(-REPORTED_LINES) })
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never, never>> {

@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest'
-import { runSeed } from './campaign/campaign.js'
+import { runSeed, SEEDS, SHORT_DRAIN } from './campaign/campaign.js'
+import { simulatedQueries } from '../src/testing/simulation/sqlite-engine.js'
 import { MUTANTS, NotPlanted } from './mutants/mutants.js'
 
 /** Seeds tried before a planted bug counts as not found. */
 const SEEDS_MAX = 500
-
-/** Long enough for every correct seed here to drain, as the control shows, and short enough to report a stuck one soon. */
-const CHANGE = { drainMs: 60_000 }
 
 /** The seed that last found each, if not the first: it is tried first, which saves a minute; the search continues if it does not find it. */
 const FOUND_AT: { readonly [mutant: string]: number } = {
@@ -63,21 +61,46 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a rescue is not guarded by the heartbeat': 294,
 }
 
+/**
+ * Each takes more than a second to find, mostly to see that a fleet does not drain, and another bug breaks the same promise sooner.
+ * They run with `npm run mutants`, which runs all.
+ */
+const LONG: readonly string[] = [
+  'a retry resets its number of attempts',
+  'leases of a worker without a row are not found',
+  'a worker without a row may claim',
+  'every is not counted from now when the clock is set back',
+  'due times are compared with the clock of the worker',
+  'a retry is written without its fence',
+  'a resumed job is ready before its time',
+  'a rescue is not guarded by the heartbeat',
+  'heartbeats do not count',
+  'no crash is ever charged',
+  'held jobs of a paused queue begin',
+]
+const PLANTED = MUTANTS.filter(({ name }) => process.env['MILLRACE_MUTANTS'] === 'all' || !LONG.includes(name))
+
 const found: string[] = []
 
-/** Many bugs are found by the same seeds: each seed is run once without a bug. */
+/** Many bugs are found by the same seeds: each seed is run once without a bug, the first ones by simulator.test.ts. */
 const controls = new Map<number, unknown>()
 async function errorWithout(seed: number): Promise<unknown> {
-  if (!controls.has(seed)) controls.set(seed, (await runSeed(seed, {}, CHANGE)).error)
+  if (seed <= SEEDS) return undefined
+  if (!controls.has(seed)) controls.set(seed, (await runSeed(seed, {}, SHORT_DRAIN)).error)
   return controls.get(seed)
 }
 
-test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
+test('every bug can be planted', () => {
+  expect(LONG.filter((name) => !MUTANTS.some((mutant) => mutant.name === name))).toEqual([])
+  for (const { plants } of MUTANTS) plants.queries?.(simulatedQueries)
+})
+
+test.each(PLANTED.map((mutant) => [mutant.name, mutant] as const))(
   'the simulator finds: %s',
   { timeout: 300_000 },
   async (name, mutant) => {
     for (let seed = 0; seed <= SEEDS_MAX; seed += 1) {
-      const report = await runSeed(seed === 0 ? (FOUND_AT[name] ?? 1) : seed, mutant.plants, CHANGE)
+      const report = await runSeed(seed === 0 ? (FOUND_AT[name] ?? 1) : seed, mutant.plants, SHORT_DRAIN)
       if (report.ok) continue
       if (report.error instanceof NotPlanted) throw report.error
       // The same seed passes without the bug, so the checker found the bug and nothing else.
@@ -94,5 +117,5 @@ test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
 test('at least forty bugs were planted and all were found', () => {
   console.log(found.join('\n'))
   expect(found.length).toBeGreaterThanOrEqual(40)
-  expect(found).toHaveLength(MUTANTS.length)
+  expect(found).toHaveLength(PLANTED.length)
 })

@@ -25,6 +25,12 @@ const CLOCK_RATE = 0.15
 /** In one of this many seeds store calls are answered after half a lease or more, or fail as if the store could not be reached. */
 const SEAM_SEEDS = 11
 
+/** The seeds that every test run tries, from 1. */
+export const SEEDS = 45
+
+/** Long enough for each of these seeds to drain, and short enough to report a fleet that is stuck soon. */
+export const SHORT_DRAIN: Partial<SimulationConfig> = { drainMs: 60_000 }
+
 /** Derives everything a seed decides: the fleet, its settings, the rate of faults. */
 export function configOf(seed: number): SimulationConfig {
   const random = seeded(seed).fork('config')

@@ -35,8 +35,7 @@ export class SqliteEngine implements SimEngine {
 
   openStore({ process, now, isHeld, queries: plant }: SimOpening): ReturnType<SimEngine['openStore']> {
     this.#statements.isHeld = isHeld
-    const right: Queries = { ...ownQueries, dataVersion: SHARED_DATA_VERSION }
-    const queries = plant?.(right) ?? right
+    const queries = plant?.(simulatedQueries) ?? simulatedQueries
     const on = (world: World): WholeStore =>
       new SqliteStore(this.#file, world, { durability: 'process', queries, now, statements: this.#statements })
     return Promise.resolve({ store: on(process.world), heartbeatStore: on(process.heartbeatWorld) })
@@ -96,4 +95,4 @@ class HeldStatements extends Statements {
 }
 
 /** All simulated processes share a connection, on which `data_version` never changes: its count of changes is used instead. */
-const SHARED_DATA_VERSION = 'select total_changes() as data_version'
+export const simulatedQueries: Queries = { ...ownQueries, dataVersion: 'select total_changes() as data_version' }

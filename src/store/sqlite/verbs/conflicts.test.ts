@@ -263,7 +263,7 @@ test(
           await store.close()
         }
       }),
-      { numRuns: 300, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
+      { numRuns: 100, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
     )
   },
 )

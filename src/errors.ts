@@ -223,6 +223,93 @@ export class ResultInHandlerError extends MillraceError {
   }
 }
 
+/** A step of a workflow failed for good; `cause` has the name, message and code of what it threw, never its class. */
+export class StepFailedError extends MillraceError {
+  /** The name of the step. */
+  readonly step: string
+  /** How often it was tried. */
+  readonly attempt: number
+  constructor(step: string, attempt: number, cause: Error) {
+    super('E_STEP_FAILED', `step ${JSON.stringify(step)} failed (attempt ${attempt}): ${cause.message}`, { cause })
+    this.step = step
+    this.attempt = attempt
+  }
+}
+
+/** The result of a step or a called job cannot be recorded. The act has happened, so it is not repeated. */
+export class StepResultError extends MillraceError {
+  readonly step: string
+  constructor(step: string, why: string) {
+    super('E_STEP_RESULT', `${JSON.stringify(step)}: ${why}; return a small value, and store the rest elsewhere`)
+    this.step = step
+  }
+}
+
+/** A verb of `w` was called inside the function of a step. */
+export class StepNestedError extends MillraceError {
+  constructor(verb: string) {
+    super(
+      'E_STEP_NESTED',
+      `w.${verb}() was called inside the function of a step, where nothing of it could be replayed; call it in the body, after or beside the step`,
+    )
+  }
+}
+
+/** A verb of `w` was called after its workflow had ended. */
+export class WorkflowOverError extends MillraceError {
+  constructor(verb: string, id: string) {
+    super(
+      'E_WORKFLOW_OVER',
+      `w.${verb}(): workflow ${id} has ended, so nothing more of it is recorded; await every verb`,
+    )
+  }
+}
+
+/** The body of a workflow awaited something that is not a verb of `w`, and its option `strict` is set. */
+export class ForeignAwaitError extends MillraceError {
+  constructor(what: string) {
+    super('E_FOREIGN_AWAIT', `${what}: the body awaited something that is not of w; do it inside w.step(name, () => …)`)
+  }
+}
+
+/** Another branch of the same `w.all` or `w.each` failed, so this one is ended. */
+export class SiblingFailedError extends MillraceError {
+  constructor(scope: string) {
+    super('E_SIBLING_FAILED', `another branch of ${scope} failed, so the verbs of this one reject; undo in w.cleanup()`)
+  }
+}
+
+/** Another branch of the same `w.race` ended first, so this one is ended. */
+export class RaceLostError extends MillraceError {
+  constructor(scope: string) {
+    super('E_RACE_LOST', `another branch of ${scope} ended first, so the verbs of this one reject; undo in w.cleanup()`)
+  }
+}
+
+/** An event that no workflow here declares, or that this workflow does not list in its `events`. */
+export class UnknownEventError extends MillraceError {
+  constructor(name: string, hint: string) {
+    super('E_UNKNOWN_EVENT', `the event ${JSON.stringify(name)} is not known here${hint}`)
+  }
+}
+
+/** Workflows call each other too deeply: most likely one calls itself without end. */
+export class CallDepthError extends MillraceError {
+  constructor(job: string, max: number) {
+    super(
+      'E_CALL_DEPTH',
+      `w.call(${JSON.stringify(job)}): calls within calls are limited to ${max}; does it call itself?`,
+    )
+  }
+}
+
+/** The body called `w.restart()` and did not return its value. */
+export class RestartUnusedError extends MillraceError {
+  constructor() {
+    super('E_RESTART_UNUSED', 'w.restart() was called and its value was not returned: write return w.restart(input)')
+  }
+}
+
 /** The claim of this attempt was lost: another worker rescued the job, or it was cancelled. Nothing more is recorded. */
 export class LeaseLostError extends MillraceError {
   constructor(what: string, options?: { cause?: unknown }) {

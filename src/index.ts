@@ -17,6 +17,9 @@ export type {
   Category,
   CategoryOptions,
 } from './job/definition/define.js'
+export { workflow, event } from './workflow/define.js'
+export type { Body, WorkflowOptions, SchemaWorkflowOptions } from './workflow/define.js'
+export type { Work, StepContext, StepOptions, Event, Branch, Restart } from './workflow/work.js'
 export { lazy } from './job/definition/lazy.js'
 export type { Lazy } from './job/definition/lazy.js'
 export { Abort, Snooze } from './job/attempt/control-errors.js'
@@ -84,6 +87,16 @@ export {
   JobGoneError,
   TimeoutError,
   ResultInHandlerError,
+  StepFailedError,
+  StepResultError,
+  StepNestedError,
+  WorkflowOverError,
+  ForeignAwaitError,
+  SiblingFailedError,
+  RaceLostError,
+  UnknownEventError,
+  CallDepthError,
+  RestartUnusedError,
   LeaseLostError,
   TransactionError,
   StoppedError,

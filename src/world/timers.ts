@@ -3,8 +3,10 @@ import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 
 /*
  * Imported and not global: the fake timers of vitest and jest replace the globals, and a mill whose timers never fire would
- * hang in the tests of its users.
+ * hang in the tests of its users. They replace the members of `node:timers` too, and code that is bundled or compiled to
+ * CommonJS reads those at each call: the functions are kept that were found when this module was loaded.
  */
+const [systemImmediate, systemTimeout, systemClear] = [setImmediate, setTimeout, clearTimeout]
 
 /** Cancels a timer. Cancelling it twice, or after it fired, does nothing. */
 export type Cancel = () => void
@@ -29,14 +31,14 @@ export const systemTimers: Timers = {
     const step = (): void => {
       const left = ms - (performance.now() - start)
       if (left <= 0 && timer !== undefined) return callback()
-      timer = setTimeout(step, Math.min(STEP_MAX_MS, Math.max(0, Math.ceil(left))))
+      timer = systemTimeout(step, Math.min(STEP_MAX_MS, Math.max(0, Math.ceil(left))))
       if (options?.idle) timer.unref()
     }
     step()
-    return () => clearTimeout(timer)
+    return () => systemClear(timer)
   },
   soon: (callback) => {
-    setImmediate(callback)
+    systemImmediate(callback)
   },
 }
 

@@ -1,5 +1,5 @@
 import type { Problem } from '../../errors.js'
-import { isCategory } from './brands.js'
+import { isCategory, isEvent } from './brands.js'
 import type { Check, Fields } from './check-fields.js'
 import { checkFields, didMean, notYet } from './check-fields.js'
 import {
@@ -20,6 +20,7 @@ import {
   isKey,
   isName,
   isOneOf,
+  isPositiveDuration,
   isShare,
   isSlowAfter,
   isTimeout,
@@ -250,6 +251,48 @@ export function checkJobOptions(options: unknown): Problem[] {
       message: 'is not called when there is input, whose schema checks the payload; leave one out',
     })
   return [...problems, ...isolationProblems(Object(options))]
+}
+
+const isEvents: Check = (value) => {
+  if (!Array.isArray(value)) return `must be an array of events made by event(), got ${show(value)}`
+  const wrong = value.findIndex((one) => !isEvent(one))
+  return wrong === -1 ? undefined : `must hold events made by event(), got ${show(value[wrong])} at [${wrong}]`
+}
+
+const CALL_A_JOB =
+  'the body of a workflow runs in the event loop; give it to a job, and call that with w.call(job, payload)'
+
+function workflowFields(): Fields {
+  const { executor: _executor, module: _module, memoryMb: _memory, treatAsDone: _treat, ...shared } = JOB_FIELDS.fields
+  return {
+    ...JOB_FIELDS,
+    fields: {
+      ...shared,
+      events: isEvents,
+      deadline: isPositiveDuration(1),
+      cancelWithin: isPositiveDuration(1),
+      concurrency: isCount(1),
+      steps: isCount(1),
+      strict: isOneOf(true, false),
+    },
+    foreignNames: {
+      ...FOREIGN_JOB_OPTIONS,
+      executor: CALL_A_JOB,
+      module: CALL_A_JOB,
+      memoryMb: CALL_A_JOB,
+      treatAsDone: 'catch the error of the step in the body instead',
+    },
+  }
+}
+
+/** A workflow has the options of a job, but for those of an attempt that runs elsewhere or whose error counts as success. */
+export function checkWorkflowOptions(options: unknown): Problem[] {
+  const problems = checkFields(options, '', workflowFields())
+  const { input, accepts, run } = Object(options) as { readonly [name: string]: unknown }
+  if (run === undefined) problems.push({ path: 'run', message: 'must be the body: async (input, w) => …' })
+  if (input !== undefined && accepts !== undefined)
+    problems.push({ path: 'accepts', message: 'is not called when there is input; leave one out' })
+  return problems
 }
 
 /** The store decides which handles it accepts; a value that is no object cannot be one. */

@@ -1,6 +1,6 @@
 import type { Codec } from '../../codec/codec.js'
 import { DefinitionError, UnknownJobError } from '../../errors.js'
-import { isCategory, isJob } from './brands.js'
+import { isCategory, isJob, isWorkflow } from './brands.js'
 import { didYouMean } from '../../codec/near-name.js'
 import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
@@ -18,6 +18,8 @@ import type { Isolation } from './isolation.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
+import { workflowRules } from './workflow-options.js'
+import type { AnyEvent, WorkflowRules } from './workflow-options.js'
 
 /** The options of `millrace()` that apply to all jobs; categories and jobs override them. */
 export interface SystemOptions {
@@ -47,6 +49,8 @@ export interface Registered {
   readonly isolation: Isolation | undefined
   /** Undefined: that of the mill. */
   readonly slowAfterMs: number | undefined
+  /** The job is a workflow: its handler is a body, which a driver runs. */
+  readonly workflow: WorkflowRules | undefined
 }
 
 /** The jobs of this process, by name. A Map, so that `constructor` and `__proto__` are valid names. */
@@ -54,6 +58,8 @@ export class Registry {
   readonly #jobs = new Map<string, Registered>()
   /** Jobs that are enqueued here and registered in other processes only: their results are decoded with their own codec. */
   readonly #enqueuedOnly = new Map<string, Registered>()
+  /** The events that registered workflows declare. */
+  readonly #events = new Map<string, AnyEvent>()
   readonly #system: SystemOptions
   /** The names as an array, rebuilt when a job is added: every claim reads it. */
   #names: readonly string[] = []
@@ -72,8 +78,31 @@ export class Registry {
         `two different jobs are named ${JSON.stringify(job.name)}: ${describeJob(known.job)} and ${describeJob(job)}; rename one`,
       )
     if (known !== undefined) return
-    this.#jobs.set(job.name, this.#resolve(job))
+    const resolved = this.#resolve(job)
+    this.#addEvents(resolved)
+    this.#jobs.set(job.name, resolved)
     this.#names = [...this.#jobs.keys()]
+  }
+
+  /** An event that a registered workflow declares, by its name. */
+  event(name: string): AnyEvent | undefined {
+    return this.#events.get(name)
+  }
+
+  /** The names of the declared events. */
+  eventNames(): readonly string[] {
+    return [...this.#events.keys()]
+  }
+
+  #addEvents({ job, workflow }: Registered): void {
+    for (const event of workflow?.events ?? []) {
+      const known = this.#events.get(event.name)
+      if (known !== undefined && known !== event)
+        throw new DefinitionError(
+          `workflow ${JSON.stringify(job.name)}: two different events are named ${JSON.stringify(event.name)}; share one value of event(), or rename one`,
+        )
+    }
+    for (const event of workflow?.events ?? []) this.#events.set(event.name, event)
   }
 
   get(name: string): Registered | undefined {
@@ -170,6 +199,7 @@ export class Registry {
       onParentFailure: inherited(job, 'onParentFailure') ?? 'wait',
       isolation: isolationOf(job),
       slowAfterMs: slowAfterMs(inherited(job, 'slowAfter')),
+      workflow: isWorkflow(job) ? workflowRules(job) : undefined,
     }
   }
 }

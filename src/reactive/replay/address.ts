@@ -24,7 +24,11 @@ export const ADDRESS_KINDS = [
 export const ADDRESS_MAX = 200
 
 export function formatAddress(parent: string, kind: AddressKind, key: string, n: number): string {
-  const own = `/${kind}:${escapeKey(key)}#${n}`
+  return joinAddress(parent, `/${kind}:${escapeKey(key)}#${n}`)
+}
+
+/** An address of its parts; a parent that would make it too long is replaced by its hash. */
+export function joinAddress(parent: string, own: string): string {
   return parent.length + own.length <= ADDRESS_MAX ? parent + own : `~${hash128(parent)}${own}`
 }
 
@@ -81,7 +85,7 @@ export function countedName(kind: AddressKind, key: string): string {
 }
 
 /** A key may not contain the separators of an address: two places could get the same address. */
-function escapeKey(key: string): string {
+export function escapeKey(key: string): string {
   return /[/#%]/.test(key) ? key.replace(/[/#%]/g, (c) => `%${c.charCodeAt(0).toString(16)}`) : key
 }
 

@@ -149,12 +149,12 @@ export class WorkVerbs implements Work {
   }
 
   cleanup<T>(work: (w: Work) => T): Promise<Awaited<T>> {
-    return this.#verb<Awaited<T>>('cleanup', async () => {
+    return this.#verb('cleanup', async (): Promise<unknown> => {
       checkWork('cleanup', work)
       // A cleanup works in an aborted scope too, and what refuses it otherwise is that of its own scope.
       const scope = this.#scope.cleanup()
-      return (await (this.#driver.refusal('cleanup', scope) ?? work(new WorkVerbs(this.#driver, scope)))) as Awaited<T>
-    })
+      return this.#driver.refusal('cleanup', scope) ?? work(new WorkVerbs(this.#driver, scope))
+    }) as Promise<Awaited<T>>
   }
 
   version(id: string, latest = 1): number {

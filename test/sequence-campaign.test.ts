@@ -6,7 +6,7 @@ import { SEQUENCE_MUTANTS } from './mutants/sequence-mutants.js'
 import type { Coverage } from '../src/testing/simulation/simulation.js'
 
 /** 58: random schedules of pause, resume, cancel, reset, stop and kill. `MILLRACE_SEQUENCE_SEEDS=1000` runs a whole campaign. */
-const SEEDS = Number(process.env['MILLRACE_SEQUENCE_SEEDS'] ?? 60)
+const SEEDS = Number(process.env['MILLRACE_SEQUENCE_SEEDS'] ?? 30)
 const SHARES = 3
 /** Seeds tried before a planted bug counts as not found. */
 const SEEDS_MAX = 200

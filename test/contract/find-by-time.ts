@@ -6,7 +6,7 @@ import type { ContractFixture, ContractCase } from './fixture.js'
 import { matches, pagesOf } from './find-pages.js'
 import type { Filter } from './find-pages.js'
 
-const SEEDS = 3
+const SEEDS = 2
 const BULKS = 40
 const FILTERS = 40
 /** More than a page reads, on either store. */

@@ -7,7 +7,7 @@ import { seeded } from '../../src/testing/simulation/random.js'
 import { contract, withUniqueSlot } from './fixture.js'
 import type { ContractFixture, ContractCase } from './fixture.js'
 
-const SEEDS = 4
+const SEEDS = 2
 const STEPS = 150
 const GROUPS = ['g', 'h'] as const
 const QUEUES = ['default', 'slow']

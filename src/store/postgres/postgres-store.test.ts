@@ -7,30 +7,35 @@ import { transactionContract } from '../../../test/contract/transaction-contract
 import type { CallerTransaction } from '../../../test/contract/transaction-fixture.js'
 import { systemWorld } from '../../world/world.js'
 import { openDatabase } from './connection/open.js'
+import type { Opened } from './connection/open.js'
 import { PostgresStore } from './postgres-store.js'
 import { targetOf } from './connection/target.js'
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
+let opened: Opened
 beforeAll(async () => {
   database = await freshDatabase()
   admin = new Client(database.url)
   await admin.connect()
+  opened = await openDatabase(await targetOf(database.url, SCHEMA), true, systemWorld())
 })
 afterAll(async () => {
+  await opened.close()
   await admin.end()
   await database.drop()
 })
 
 const SCHEMA = `a "schema" of one's own`
 
-/** The tables are created once and emptied for each case: to create them takes as long as a case itself. */
+/**
+ * The tables are created once and emptied for each case: to create them takes as long as a case itself. The connections are
+ * shared too, because a new session of the server has to plan every statement again.
+ */
 async function open() {
-  const world = systemWorld()
   const clock = { now: 1_800_000_000_000 }
-  const opened = await openDatabase(await targetOf(database.url, SCHEMA), true, world)
   await emptyTables(admin, [SCHEMA])
-  const store = new PostgresStore(opened, world, { now: () => clock.now })
+  const store = new PostgresStore({ ...opened, close: async () => {} }, systemWorld(), { now: () => clock.now })
   return { store, clock, openTransaction: begin }
 }
 

@@ -19,6 +19,7 @@ const BEHAVIOUR = [
   'recurring',
   'groups',
   'sequences',
+  'secrets',
   'clocks',
   'liveness',
   'signals',

@@ -60,6 +60,9 @@ export class CodecError extends MillraceError {
   }
 }
 
+/** A stored value is encrypted and cannot be decrypted here: its key is not known, or the value is not authentic. */
+export class EncryptionError extends MillraceError {}
+
 /** An announced feature that this version does not have yet. The call is refused, and the message says what to use `instead`. */
 export class NotYetError extends MillraceError {
   constructor(what: string, instead: string) {

@@ -49,6 +49,7 @@ export type { State, WaitingState, FinalState } from './job/rules/states.js'
 export type { CaptureOptions, ContextStore } from './job/attempt/capture.js'
 export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/attempt/hooks.js'
 export type { RetryOptions, Backoff, BackoffSteps } from './job/rules/retry.js'
+export type { EncryptionOptions } from './job/secrets/keyring.js'
 export type { KeepOptions } from './job/definition/keep.js'
 export type { UniqueOptions } from './job/definition/unique-options.js'
 export type { Duration, When } from './job/duration/duration.js'
@@ -72,6 +73,7 @@ export {
   InvalidPayloadError,
   PayloadTooLargeError,
   CodecError,
+  EncryptionError,
   NotYetError,
   DefinitionError,
   HookError,

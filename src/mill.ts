@@ -9,6 +9,7 @@ import { givenOf } from './codec/options-object.js'
 import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/definition/registry.js'
+import { Keyring } from './job/secrets/keyring.js'
 import type { Registered } from './job/definition/registry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
@@ -19,6 +20,7 @@ import type { StartedParts } from './mill/started-parts.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { SequenceOptions } from './client/sequence/write-sequence.js'
+import { encryptedStore } from './store/encrypted/encrypted-store.js'
 import { thenOrRetry } from './store/unknown-outcome.js'
 import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
@@ -67,14 +69,18 @@ export async function millrace(options: MillOptions = {}): Promise<Mill> {
 export async function buildMill(options: MillOptions, parts: MillParts): Promise<Mill> {
   const { world } = parts
   const log = logOf(options.logger, world)
+  const keyring = options.encryption && new Keyring(options.encryption, () => world.ids.nonce())
   const registry = new Registry(options.jobs, {
     codec: options.codec ?? defaultCodec,
+    keyring,
     retry: options.retry,
     timeoutMs: toMs(options.timeout, '30m'),
     keep: options.keep,
     unknown: options.unknown,
   })
-  const store = await parts.store.open(world, options.autoMigrate ?? true)
+  const opened = await parts.store.open(world, options.autoMigrate ?? true)
+  const encrypts = (name: string): boolean | undefined => registry.encrypts(name)
+  const store = keyring === undefined ? opened : encryptedStore(opened, { keys: keyring, encrypts })
   log.write('info', { engine: store.info.engine }, `store ${store.info.name}`)
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }

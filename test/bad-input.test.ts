@@ -176,7 +176,6 @@ describe('millrace()', () => {
     'redact',
     'onSystemError',
     'onSystemRecovery',
-    'encrypt',
     'limit',
     'rate',
     'outage',

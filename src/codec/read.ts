@@ -46,6 +46,8 @@ function readRecord(walk: Walk, record: Fields): Fields {
 function readTag(walk: Walk, record: Fields): unknown {
   const name = record['$']
   const extra = Object.keys(record).find((key) => key !== '$' && key !== 'v')
+  if (name === 'encrypted' && typeof record['key'] === 'string')
+    return fail(walk, `is encrypted with key ${showText(record['key'])}, and this mill has no encryption keys`)
   if (typeof name !== 'string' || extra !== undefined) {
     const what = extra === undefined ? `"$" is ${show(name)}` : `it also has ${showText(extra)}`
     return fail(

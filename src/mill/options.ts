@@ -3,7 +3,6 @@ import type { Codec } from '../codec/codec.js'
 import { givenOf, isOptionsObject } from '../codec/options-object.js'
 import {
   BOUNDS,
-  OWN_CODEC,
   isCodec,
   isCount,
   isDurationOption,
@@ -20,7 +19,7 @@ import {
   FOREIGN_QUEUE_OPTIONS,
   FOREIGN_STOP_OPTIONS,
 } from '../job/definition/foreign-option-names.js'
-import { isPositiveDuration, isSlowAfter } from '../job/definition/check-values.js'
+import { isBoolean, isPositiveDuration, isSlowAfter } from '../job/definition/check-values.js'
 import { formatPath, joinPath } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
 import type { CaptureOptions } from '../job/attempt/capture.js'
@@ -30,6 +29,8 @@ import { parseDuration } from '../job/duration/duration.js'
 import type { Hooks } from '../job/attempt/hooks.js'
 import type { KeepOptions } from '../job/definition/keep.js'
 import { listJobs } from '../job/definition/registry.js'
+import { isEncryption } from '../job/secrets/keyring.js'
+import type { EncryptionOptions } from '../job/secrets/keyring.js'
 import type { RetryOptions } from '../job/rules/retry.js'
 import type { StoreChoice } from '../store/choice.js'
 import type { SqliteHandle } from '../store/sqlite/connection/driver.js'
@@ -47,6 +48,8 @@ export interface MillOptions {
   readonly unknown?: Handler<never, unknown> | undefined
   /** Writes and reads payloads and results. Default: tagged JSON. */
   readonly codec?: Codec | undefined
+  /** The keys for jobs with `encrypt: true`, by name, and the name of the one that new values are encrypted with. Default: none. */
+  readonly encryption?: EncryptionOptions | undefined
   /**
    * AsyncLocalStorages by name. Their values are captured at each enqueue, and restored when the job runs and when its errors are
    * logged. Default `{ trace: true }`: OpenTelemetry's trace context, when its API is loaded. `false` captures nothing.
@@ -83,6 +86,7 @@ export const defaults = {
   jobs: [],
   unknown: undefined,
   codec: 'tagged JSON',
+  encryption: undefined,
   capture: { trace: true },
   concurrency: 10,
   queues: {},
@@ -166,6 +170,7 @@ const FIELDS: Fields = {
     jobs: isJobs,
     unknown: isFunction,
     codec: isCodec,
+    encryption: isEncryption,
     capture: isCapture,
     concurrency: isConcurrency,
     queues: isQueues,
@@ -176,7 +181,7 @@ const FIELDS: Fields = {
     timeout: isTimeout,
     slowAfter: isSlowAfter,
     keep: isKeep,
-    autoMigrate: (value) => (typeof value === 'boolean' ? undefined : `must be true or false, got ${show(value)}`),
+    autoMigrate: isBoolean,
     hooks: isHooks,
     logger: isLogger,
   },
@@ -192,8 +197,6 @@ const FIELDS: Fields = {
     redact: notYet('keep secrets out of payloads, or hide them with a codec of your own', EMPTY),
     onSystemError: notYet(WATCH_LOG),
     onSystemRecovery: notYet(WATCH_LOG),
-    encrypt: notYet(OWN_CODEC, false),
-    encryption: notYet(OWN_CODEC, false),
     outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
   },
   foreignNames: FOREIGN_MILL_OPTIONS,

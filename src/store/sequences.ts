@@ -22,8 +22,9 @@ export interface SequenceStore {
 }
 
 export interface ItemSlice {
-  /** The id of the job that the sequence will have. */
+  /** The id and the name of the job that the sequence will have. */
   readonly id: string
+  readonly name?: string | undefined
   /** The number of items of the whole list. */
   readonly total: number
   /** The index of the first item of this slice. */
@@ -127,6 +128,9 @@ export interface StepNote {
 
 /** A step that is written while its claim goes on. */
 export interface AppendedStep extends Claim {
+  /** Whose step it is. */
+  readonly id?: string | undefined
+  readonly name?: string | undefined
   readonly queue: string
   readonly step: NewStep
   /** The job was in flight at crashes before: this answer ends their count. */

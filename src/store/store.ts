@@ -226,6 +226,8 @@ export interface JobRow {
 
 export interface GuardedChange {
   readonly id: string
+  /** The name of the job, where its payload or options are edited. */
+  readonly name?: string | undefined
   /** Applied only if the job is still in this state and no handler runs it. */
   readonly from: State
   readonly to: State | 'gone'
@@ -326,6 +328,9 @@ export interface ClaimedJob extends Claim {
 }
 
 export interface Report extends Claim {
+  /** Whose progress it is. */
+  readonly id?: string | undefined
+  readonly name?: string | undefined
   readonly startedAt: number
   /** JSON text of `{ done, total }`. */
   readonly progress: string | null

@@ -8,6 +8,8 @@ export interface Ids {
   workerId(): string
   /** A claim's fence: a random whole number below 2^52. */
   fence(): number
+  /** 12 random bytes: the nonce of an encrypted value. */
+  nonce(): Uint8Array
 }
 
 /** Ids from the operating system's randomness, drawn in blocks because a call for each is slow. */
@@ -44,6 +46,7 @@ export function makeIds(word: () => number): Ids {
     },
     workerId: () => `${hex8(word())}${hex8(word())}`,
     fence: () => (word() >>> 12) * 0x1_0000_0000 + (word() >>> 0),
+    nonce: () => new Uint8Array(Uint32Array.of(word(), word(), word()).buffer),
   }
 }
 

@@ -11,7 +11,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['job'],
   ['store'],
   ['workflow'],
-  ['store/verbs'],
+  ['store/verbs', 'store/encrypted'],
   ['store/sqlite', 'store/postgres'],
   ['live'],
   ['client', 'worker', 'schedule', 'upkeep', 'observe'],

@@ -64,12 +64,15 @@ export async function commandJob(
 async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', change: Change): Promise<true | 'stale'> {
   // It is paused already: nothing to write, and no event.
   if (to === 'paused' && row.state === 'paused' && change.edit === undefined) return true
-  return thenOrRetry(parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change }), async (done) => {
-    if (done === 'stale') return 'stale'
-    parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
-    if (done === 'taken') await waitForLookAhead(parts)
-    return true
-  })
+  return thenOrRetry(
+    parts.store.jobs.changeJob({ id: row.id, name: row.name, from: row.state, to, ...change }),
+    async (done) => {
+      if (done === 'stale') return 'stale'
+      parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
+      if (done === 'taken') await waitForLookAhead(parts)
+      return true
+    },
+  )
 }
 
 /** For the log only. The store decided the state by its own clock, which may differ from this one. */

@@ -36,8 +36,7 @@ export function uniqueSlotOf(
   return {
     ok: true,
     slot: {
-      // No canonical text begins with this prefix: it is no JSON, and a field's name is followed by a colon.
-      key: text.text.length <= KEY_TEXT_MAX ? text.text : `sha256 ${digest(text.text)}`,
+      key: slotText(registered, text.text),
       onDuplicate,
       // 'reschedule' applies to a waiting job only. Once a worker has claimed it, a later enqueue must run too: the running
       // attempt may have read its data before the latest change.
@@ -45,6 +44,12 @@ export function uniqueSlotOf(
       forMs: windowMs(unique.for),
     },
   }
+}
+
+/** No canonical text begins like a digest: it is no JSON, and a field's name is followed by a colon. */
+function slotText({ job, keyring }: Registered, text: string): string {
+  if (keyring !== undefined) return keyring.uniqueText(job.name, text)
+  return text.length <= KEY_TEXT_MAX ? text : `sha256 ${digest(text)}`
 }
 
 const NOT_UNIQUE: SlotResult = { ok: true, slot: undefined }

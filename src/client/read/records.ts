@@ -36,7 +36,7 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): J
     group: row.group ?? undefined,
     meta: readMeta(codec, options.meta),
     captured: readCaptured(options.captured, millCodec),
-    progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),
+    progress: progressOf(row.progress),
     tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
     createdAt: new Date(row.createdAt),
     dueAt: new Date(row.dueAt),
@@ -67,6 +67,12 @@ function attemptsOf(row: JobRow): AttemptRecord[] {
 function toAttempt(entry: AttemptEntry): AttemptRecord {
   const { startedAt, endedAt } = entry
   return { ...entry, startedAt: new Date(startedAt), endedAt: new Date(Math.max(startedAt, endedAt)) }
+}
+
+/** Undefined also where it is encrypted, and this mill has no keys. */
+function progressOf(text: string | null): JobRecord['progress'] {
+  const progress = text === null ? undefined : (JSON.parse(text) as JobRecord['progress'])
+  return progress?.done === undefined ? undefined : progress
 }
 
 /** When the clock was set back meanwhile, the end would be before the start. The start is shown for both then. */

@@ -122,7 +122,7 @@ export class SequenceWriter {
     const next = from + ITEMS_PER_WRITE
     if (next >= items.length)
       return thenOrRetry(sequences.insertSequence(sequenceOf(draft, from)), (inserted) => this.#inserted(row, inserted))
-    const slice = { id: row.id, total: items.length, from, payloads: items.slice(from, next) }
+    const slice = { id: row.id, name: row.name, total: items.length, from, payloads: items.slice(from, next) }
     return thenOrRetry(sequences.addItems(slice), () => this.#writeFrom(draft, next))
   }
 

@@ -261,7 +261,7 @@ describe('the options of a job', () => {
     ['keep as one duration', { run: () => 1, keep: '1s' }],
     ['keep as a number of ms', { run: () => 1, keep: 5000 }],
     ['keep Infinity', { run: () => 1, keep: Infinity }],
-    ['not-yet parts at what they are anyway', { run: () => 1, executor: 'loop', encrypt: false }],
+    ['not-yet parts at what they are anyway', { run: () => 1, executor: 'loop' }],
   ])('may be %s', (_, options) => {
     expect(define(options)).toEqual([])
   })
@@ -316,7 +316,7 @@ describe('the options of a job', () => {
     expect(only(define({ [name]: value }))).toMatch(message)
   })
 
-  test.each(['limit', 'rate', 'encrypt', 'outage', 'partition', 'upcast', 'capture', 'minVersion'])(
+  test.each(['limit', 'rate', 'outage', 'partition', 'upcast', 'capture', 'minVersion'])(
     'are refused for %s, which is not yet built',
     (name) => {
       expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)

@@ -13,6 +13,7 @@ import {
 import { show } from '../../codec/show.js'
 import { isAfter } from './check-after.js'
 import {
+  isBoolean,
   isCount,
   isDurationOption,
   isDurationOrInfinity,
@@ -198,7 +199,6 @@ export const BOUNDS = {
     'give it a queue of its own, bound that with millrace({ queues: { mail: 1 } }), or rest with ctx.queue.pauseUntil("1m")',
   ),
 }
-export const OWN_CODEC = 'encrypt with a codec of your own: codec({ encode, decode })'
 
 const JOB_FIELDS: Fields = {
   fields: {
@@ -215,6 +215,7 @@ const JOB_FIELDS: Fields = {
     treatAsDone: isFunction,
     labels: isLabels,
     codec: isCodec,
+    encrypt: isBoolean,
     unique: isUnique,
     after: (value) => (typeof value === 'function' ? undefined : isAfter(value)),
     onParentFailure: isOneOf(...ON_PARENT_FAILURE),
@@ -226,7 +227,6 @@ const JOB_FIELDS: Fields = {
   },
   notYet: {
     ...BOUNDS,
-    encrypt: notYet(OWN_CODEC, false),
     outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
     partition: notYet('give each part a queue of its own'),
     upcast: notYet('read older payloads in the handler, or convert them in the schema of input'),

@@ -59,6 +59,8 @@ export const isCount =
     return `must be a whole number ${bounds}, got ${show(value)}${didMean(meant)}`
   }
 
+export const isBoolean: Check = (value) =>
+  typeof value === 'boolean' ? undefined : `must be true or false, got ${show(value)}`
 export const isFunction: Check = (value) =>
   typeof value === 'function' ? undefined : `must be a function, got ${show(value)}`
 export const isOneOf =

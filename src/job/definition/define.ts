@@ -51,6 +51,11 @@ export interface SharedOptions {
   readonly labels?: readonly string[] | undefined
   /** Encodes and decodes this job's payloads and results. */
   readonly codec?: Codec | undefined
+  /**
+   * Encrypts what the job's handler is given and what comes of it: payload, `meta`, result, errors, log, progress, items and their
+   * output. Title, key, labels, queue and captured context stay readable. Needs `encryption` of the mill. Default false.
+   */
+  readonly encrypt?: boolean | undefined
   /** Which jobs of this name count as duplicates, and what to do with a duplicate; false: none. Default: none. */
   readonly unique?: AnyUniqueOptions | false | undefined
   /** What to do when a parent fails for good or is cancelled. Default 'wait'. */

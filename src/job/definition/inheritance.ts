@@ -58,6 +58,7 @@ export function checkInheritance(job: AnyJob): void {
     'timeout',
     'treatAsDone',
     'codec',
+    'encrypt',
     'description',
     'onParentFailure',
     'executor',

@@ -16,6 +16,8 @@ import { categoriesOf, checkInheritance, inherited, levels } from './inheritance
 import { handlerOf, isolationOf, moduleUrl } from './isolation.js'
 import type { Isolation } from './isolation.js'
 import type { RetryOptions } from '../rules/retry.js'
+import { isSealed } from '../secrets/keyring.js'
+import type { Keyring } from '../secrets/keyring.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
 import { workflowRules } from './workflow-options.js'
@@ -24,6 +26,8 @@ import type { AnyEvent, WorkflowRules } from './workflow-options.js'
 /** The options of `millrace()` that apply to all jobs; categories and jobs override them. */
 export interface SystemOptions {
   readonly codec: Codec
+  /** Undefined: the mill has no encryption keys. */
+  readonly keyring?: Keyring | undefined
   readonly retry: RetryOptions | undefined
   readonly timeoutMs: number
   readonly keep: KeepOptions | undefined
@@ -42,6 +46,8 @@ export interface Registered {
   readonly retryLevels: readonly RetryOptions[]
   readonly treatAsDone: ((error: unknown) => boolean) | undefined
   readonly codec: Codec
+  /** The keys of a job with `encrypt`; undefined for others. */
+  readonly keyring: Keyring | undefined
   readonly labels: readonly string[]
   readonly unique: UniqueOptions | undefined
   readonly onParentFailure: OnParentFailure
@@ -118,7 +124,13 @@ export class Registry {
 
   /** The codec of this job's payloads and results. */
   codecOf(name: string): Codec {
-    return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.codec ?? this.#system.codec
+    return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.codec ?? this.#guarded(this.#system.codec)
+  }
+
+  /** Whether jobs of this name are encrypted; undefined for a name without a definition. */
+  encrypts(name: string): boolean | undefined {
+    const known = this.#jobs.get(name) ?? this.#enqueuedOnly.get(name)
+    return known === undefined ? undefined : known.keyring !== undefined
   }
 
   /** How long finished jobs of this name are kept: by the job's options, else by the mill's. */
@@ -193,7 +205,8 @@ export class Registry {
       keepMs: mergeKeep([...levels(job, 'keep'), system.keep]),
       retryLevels: [...levels(job, 'retry'), ...(system.retry === undefined ? [] : [system.retry])],
       treatAsDone: inherited(job, 'treatAsDone'),
-      codec: inherited(job, 'codec') ?? system.codec,
+      codec: this.#guarded(inherited(job, 'codec') ?? system.codec),
+      keyring: this.#keyringOf(job),
       labels: inherited(job, 'labels') ?? [],
       unique: mergeUnique(levels(job, 'unique')),
       onParentFailure: inherited(job, 'onParentFailure') ?? 'wait',
@@ -201,6 +214,25 @@ export class Registry {
       slowAfterMs: slowAfterMs(inherited(job, 'slowAfter')),
       workflow: isWorkflow(job) ? workflowRules(job) : undefined,
     }
+  }
+
+  #keyringOf(job: AnyJob): Keyring | undefined {
+    if (inherited(job, 'encrypt') !== true) return undefined
+    if (this.#system.keyring !== undefined) return this.#system.keyring
+    throw new DefinitionError(
+      `job ${JSON.stringify(job.name)} has encrypt: true, and this mill has no keys; give millrace() encryption: { keys, current }`,
+    )
+  }
+
+  /** The store opens what was sealed. What it could not open is refused here, with the reason. */
+  #guarded(codec: Codec): Codec {
+    const { keyring } = this.#system
+    if (keyring === undefined) return codec
+    const decode: Codec['decode'] = (stored) => {
+      if (isSealed(stored)) throw keyring.refusal(stored)
+      return codec.decode(stored)
+    }
+    return { ...codec, encode: (value) => codec.encode(value), decode }
   }
 }
 

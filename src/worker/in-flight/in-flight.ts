@@ -328,7 +328,7 @@ export class InFlight implements AttemptHost {
   /** Appends the row of an item that ended well, and begins the next one. The sequence keeps its slot meanwhile. */
   async #recordItem(running: Running, outcome: Outcome): Promise<void> {
     const { claimed, registered } = running
-    const { ref, fence, queue, sequence } = claimed
+    const { ref, fence, id, name, queue, sequence } = claimed
     if (sequence === undefined) return
     running.settled = true
     this.#recording.add(running)
@@ -338,7 +338,7 @@ export class InFlight implements AttemptHost {
     const itemsFrom =
       sequence.items.length > 1 || isLastItem(sequence) ? undefined : { list: sequence.list, index: sequence.index + 1 }
     const appended = await this.#items.append(
-      { ref, fence, queue, step, endsStreak: claimed.streak > 0 || claimed.crashes > 0, itemsFrom },
+      { ref, fence, id, name, queue, step, endsStreak: claimed.streak > 0 || claimed.crashes > 0, itemsFrom },
       () => !this.#recording.has(running),
     )
     const isOver = !this.#recording.delete(running) || appended === undefined

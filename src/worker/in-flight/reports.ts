@@ -36,9 +36,11 @@ export class AttemptReporter {
     const unreported = [...this.#running].filter((running) => !running.reported && !running.settled)
     if (unreported.length === 0) return
     for (const running of unreported) running.reported = true
-    const reports = unreported.map(({ claimed: { ref, fence }, startedAt, progressText }) => ({
+    const reports = unreported.map(({ claimed: { ref, fence, id, name }, startedAt, progressText }) => ({
       ref,
       fence,
+      id,
+      name,
       startedAt,
       progress: progressText,
     }))

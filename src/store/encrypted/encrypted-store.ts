@@ -1,0 +1,317 @@
+import type { Keyring, Owner } from '../../job/secrets/keyring.js'
+import { isSealed } from '../../job/secrets/keyring.js'
+import type { OnDuplicate } from '../../job/rules/unique.js'
+import { itemAddress } from '../../job/rules/sequence.js'
+import type { GroupSeal, GroupStore } from '../groups.js'
+import type { Firing, PutSchedule, ScheduleRow, ScheduleStore } from '../schedules.js'
+import type { AppendedStep, ItemSlice, NewSequence, OutputRow, SequenceStore } from '../sequences.js'
+import type { SettleResult } from '../requests.js'
+import type {
+  ClaimedJob,
+  GuardedChange,
+  JobRow,
+  JobStore,
+  LeaseStore,
+  NewJob,
+  Report,
+  SettledJob,
+  Store,
+} from '../store.js'
+import type { TransactionStore } from '../transaction-store.js'
+import {
+  openClaimed,
+  openItems,
+  openRow,
+  openSettled,
+  sealItems,
+  sealNewJob,
+  sealSettled,
+  sealStep,
+  valuePart,
+} from './sealed-rows.js'
+import { openSpec, sealSpec } from './sealed-spec.js'
+import {
+  openError,
+  openNote,
+  openProgress,
+  openText,
+  openValue,
+  sealOptions,
+  sealProgress,
+  sealValue,
+} from './sealed-values.js'
+
+/*
+ * A store in front of the store, for a mill with encryption keys. Jobs with `encrypt: true` are sealed in every verb that
+ * writes, and every row that is read is opened, whatever its job says today. So the rest of the engine sees plain
+ * values, and the database sees sealed ones. All verbs are listed by hand: a new verb of the contract does not compile
+ * until it is decided here what of it is secret.
+ */
+
+export interface EncryptedJobs {
+  readonly keys: Keyring
+  /** Whether jobs of this name are encrypted; undefined for a name that this mill has no definition of. */
+  readonly encrypts: (name: string) => boolean | undefined
+}
+
+export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs): Store {
+  const seals = new SealedNames(encrypts)
+  const context: Context = { store, keys, seals }
+  return {
+    jobs: jobStore(context),
+    leases: leaseStore(context),
+    queues: store.queues,
+    groups: groupStore(context),
+    changes: store.changes,
+    transactions: transactionStore(context),
+    schedules: scheduleStore(context),
+    sequences: sequenceStore(context),
+    workflows: store.workflows,
+    get info() {
+      return store.info
+    },
+    readCensus: () => store.readCensus(),
+    close: () => store.close(),
+  }
+}
+
+interface Context {
+  readonly store: Store
+  readonly keys: Keyring
+  readonly seals: SealedNames
+}
+
+/** Which names are sealed. A job without a definition here, which `unknown` runs or an edit changes, stays as it was found. */
+class SealedNames {
+  readonly #encrypts: EncryptedJobs['encrypts']
+  readonly #foundSealed = new Set<string>()
+
+  constructor(encrypts: EncryptedJobs['encrypts']) {
+    this.#encrypts = encrypts
+  }
+
+  has(name: string | undefined): name is string {
+    return name !== undefined && (this.#encrypts(name) ?? this.#foundSealed.has(name))
+  }
+
+  found({ name, payload }: Pick<JobRow, 'name' | 'payload'>): void {
+    if (isSealed(payload) && this.#encrypts(name) === undefined) this.#foundSealed.add(name)
+  }
+}
+
+function jobStore({ store: { jobs }, keys, seals }: Context): JobStore {
+  const open = (row: JobRow): JobRow => {
+    seals.found(row)
+    return openRow(keys, row)
+  }
+  return {
+    insertJobs: (rows, options) => jobs.insertJobs(sealNew({ keys, seals }, rows, options.onDuplicate), options),
+    readJobs: async (ids) => (await jobs.readJobs(ids)).map((row) => row && open(row)),
+    readKeyed: async (name, key) => {
+      const row = await jobs.readKeyed(name, key)
+      return row && open(row)
+    },
+    findJobs: async (query) => {
+      const page = await jobs.findJobs(query)
+      return { ...page, rows: page.rows.map(open) }
+    },
+    countJobs: (query) => jobs.countJobs(query),
+    changeJob: (change) => jobs.changeJob(sealChange({ keys, seals }, change)),
+    requestChange: (ask) => jobs.requestChange(ask),
+    promoteJobs: (limit) => jobs.promoteJobs(limit),
+    pruneJobs: (limit) => jobs.pruneJobs(limit),
+    sweepRows: (limit) => jobs.sweepRows(limit),
+  }
+}
+
+type Sealing = Pick<Context, 'keys' | 'seals'>
+
+function sealNew({ keys, seals }: Sealing, rows: readonly NewJob[], onDuplicate: OnDuplicate): readonly NewJob[] {
+  return rows.map((row) => (seals.has(row.name) ? sealNewJob(keys, row, onDuplicate) : row))
+}
+
+function sealChange({ keys, seals }: Sealing, change: GuardedChange): GuardedChange {
+  const { id, name, edit } = change
+  if (edit === undefined || !seals.has(name)) return change
+  const owner = { id, name }
+  const { payload, options } = edit
+  return {
+    ...change,
+    edit: {
+      ...edit,
+      ...(payload === undefined ? {} : { payload: sealValue(keys, payload, owner, 'payload') }),
+      ...(options === undefined ? {} : { options: sealOptions(keys, options, owner) }),
+    },
+  }
+}
+
+function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
+  const opened = (result: SettleResult): SettleResult => ({
+    ...result,
+    changed: result.changed.map((job) => openSettled(keys, job)),
+  })
+  const seal = <Job extends SettledJob>(job: Job): Job => (seals.has(job.name) ? sealSettled(keys, job) : job)
+  const open = <Job extends ClaimedJob>(job: Job): Job => {
+    seals.found(job)
+    return openClaimed(keys, job)
+  }
+  return {
+    addWorker: (worker) => leases.addWorker(worker),
+    beat: (worker) => leases.beat(worker),
+    startHeartbeat: (...request) => leases.startHeartbeat(...request),
+    dropWorker: (worker) => leases.dropWorker(worker),
+    readWorkers: () => leases.readWorkers(),
+    claimJobs: async (request) => {
+      const claimed = await leases.claimJobs(request)
+      return { ...claimed, jobs: claimed.jobs.map(open) }
+    },
+    confirmJobs: (held) => leases.confirmJobs(held),
+    readRequests: () => leases.readRequests(),
+    reportJobs: (reports) => leases.reportJobs(reports.map((report) => sealReport({ keys, seals }, report))),
+    settleJobs: async (settled, closing) => opened(await leases.settleJobs(settled.map(seal), closing)),
+    appendStep: async (appended) => {
+      const { id, name, itemsFrom } = appended
+      if (id === undefined || name === undefined) return leases.appendStep(appended)
+      const owner = { id, name }
+      const answer = await leases.appendStep(sealAppended({ keys, seals }, appended, owner))
+      const { items } = answer
+      return itemsFrom === undefined ? answer : { ...answer, items: openItems(keys, items, itemsFrom.index, owner) }
+    },
+    readBoundary: (claim) => leases.readBoundary(claim),
+    voidClaims: (worker, fences) => leases.voidClaims(worker, fences),
+    endQuarantine: (worker, fence) => leases.endQuarantine(worker, fence),
+    readLeases: (worker) => leases.readLeases(worker),
+    rescueJobs: async (worker, beat, settled, withinMs) => {
+      const written = await leases.rescueJobs(worker, beat, settled.map(seal), withinMs)
+      return written && opened(written)
+    },
+    readLogs: (claims) => leases.readLogs(claims),
+    readInboxes: (claims) => leases.readInboxes(claims),
+    appendSteps: (appends) => leases.appendSteps(appends),
+  }
+}
+
+function sealReport({ keys, seals }: Sealing, report: Report): Report {
+  const { id, name, progress } = report
+  if (id === undefined || !seals.has(name)) return report
+  return { ...report, progress: sealProgress(keys, progress, { id, name }) }
+}
+
+function sealAppended({ keys, seals }: Sealing, appended: AppendedStep, owner: Owner): AppendedStep {
+  return seals.has(owner.name) ? { ...appended, step: sealStep(keys, appended.step, owner) } : appended
+}
+
+function groupStore({ store: { groups }, keys, seals }: Context): GroupStore {
+  return {
+    readGroup: (group) => groups.readGroup(group),
+    sealGroup: (seal) => groups.sealGroup(sealWhenDone({ keys, seals }, seal)),
+  }
+}
+
+/** The store enqueues the job with this id when the group is complete. */
+function sealWhenDone(sealing: Sealing, seal: GroupSeal): GroupSeal {
+  const { whenDone } = seal
+  if (whenDone === null) return seal
+  const [job] = sealNew(sealing, [whenDone.job], whenDone.options.onDuplicate)
+  return { ...seal, whenDone: { ...whenDone, job: job as NewJob } }
+}
+
+/** With a synchronous handle every verb is synchronous: sealing is, so nothing is awaited here. */
+function transactionStore({ store: { transactions }, keys, seals }: Context): TransactionStore {
+  const seal = (job: SettledJob): SettledJob => (seals.has(job.name) ? sealSettled(keys, job) : job)
+  return {
+    get answersLater() {
+      return transactions.answersLater
+    },
+    insertJobsIn: (tx, rows, options) =>
+      transactions.insertJobsIn(tx, sealNew({ keys, seals }, rows, options.onDuplicate), options),
+    insertSequenceIn: (tx, sequence) => transactions.insertSequenceIn(tx, sealSequence({ keys, seals }, sequence)),
+    sendEventIn: (tx, event) => transactions.sendEventIn(tx, event),
+    sealGroupIn: (tx, groupSeal) => transactions.sealGroupIn(tx, sealWhenDone({ keys, seals }, groupSeal)),
+    settleJobIn: (tx, settled) => transactions.settleJobIn(tx, seal(settled)),
+    guarded: (tx, call) => transactions.guarded(tx, call),
+    transact: (request) => transactions.transact({ ...request, settle: (value) => seal(request.settle(value)) }),
+  }
+}
+
+function scheduleStore({ store: { schedules }, keys, seals }: Context): ScheduleStore {
+  const open = <Row extends ScheduleRow | undefined>(row: Row): Row =>
+    row === undefined ? row : { ...row, spec: openSpec(keys, row.id, row.spec) }
+  const seal = (put: PutSchedule): PutSchedule => ({ ...put, spec: sealSpec(keys, put.id, put.spec, seals) })
+  return {
+    readSchedule: async (id) => {
+      const read = await schedules.readSchedule(id)
+      return { ...read, schedule: open(read.schedule) }
+    },
+    listSchedules: async (after, limit) => {
+      const page = await schedules.listSchedules(after, limit)
+      return { ...page, schedules: page.schedules.map(open) }
+    },
+    putSchedule: (schedule, revision) => schedules.putSchedule(seal(schedule), revision),
+    dropSchedule: (id) => schedules.dropSchedule(id),
+    dueSchedules: async (limit) => {
+      const read = await schedules.dueSchedules(limit)
+      return { ...read, due: read.due.map(open) }
+    },
+    fireTicks: (firing) => schedules.fireTicks(sealFiring({ keys, seals }, firing)),
+    readTicks: (id, before, limit) => schedules.readTicks(id, before, limit),
+    upcomingJobs: (withinMs, limit) => schedules.upcomingJobs(withinMs, limit),
+  }
+}
+
+function sealFiring({ keys, seals }: Sealing, firing: Firing): Firing {
+  const { onDuplicate } = firing
+  const ticks = firing.ticks.map((tick) =>
+    tick.job !== null && seals.has(tick.job.name) ? { ...tick, job: sealNewJob(keys, tick.job, onDuplicate) } : tick,
+  )
+  return { ...firing, ticks }
+}
+
+function sequenceStore({ store: { sequences }, keys, seals }: Context): SequenceStore {
+  return {
+    addItems: (slice) => sequences.addItems(sealSlice({ keys, seals }, slice, slice.name)),
+    insertSequence: (sequence) => sequences.insertSequence(sealSequence({ keys, seals }, sequence)),
+    changeSequence: (change) => sequences.changeSequence(change),
+    readSequence: async (id) => {
+      const row = await sequences.readSequence(id)
+      if (row === undefined) return row
+      const owner = { id, name: row.name }
+      return {
+        ...row,
+        error: openError(keys, row.error, owner),
+        reason: openText(keys, row.reason, owner, 'reason'),
+        progress: openProgress(keys, row.progress, owner),
+      }
+    },
+    readOutput: async (id, from, limit) => {
+      const output = await sequences.readOutput(id, from, limit)
+      if (output === undefined) return output
+      return { ...output, rows: output.rows.map((row) => openOutput(keys, row, { id, name: output.name })) }
+    },
+  }
+}
+
+function sealSlice({ keys, seals }: Sealing, slice: ItemSlice, name: string | undefined): ItemSlice {
+  if (!seals.has(name)) return slice
+  return { ...slice, payloads: sealItems(keys, slice.payloads, slice.from, { id: slice.id, name }) }
+}
+
+function sealSequence({ keys, seals }: Sealing, sequence: NewSequence): NewSequence {
+  const { job, last, empty, options } = sequence
+  if (!seals.has(job.name)) return sequence
+  return {
+    ...sequence,
+    job: sealNewJob(keys, job, options.onDuplicate),
+    last: sealSlice({ keys, seals }, last, job.name),
+    empty: { ...empty, result: sealValue(keys, empty.result, { id: job.id, name: job.name }, 'result') },
+  }
+}
+
+function openOutput(keys: Keyring, row: OutputRow, owner: Owner): OutputRow {
+  const address = itemAddress(row.index)
+  return {
+    ...row,
+    result: openValue(keys, row.result, owner, valuePart(address)),
+    note: openNote(keys, row.note, owner, address),
+  }
+}

@@ -232,6 +232,8 @@ export interface GuardedChange {
   readonly from: State
   readonly to: State | 'gone'
   readonly due?: Due | undefined
+  /** The state and due time of a workflow that is resumed, instead of what its parents and its due time say. */
+  readonly place?: { readonly state: State; readonly dueAt: number } | undefined
   readonly reason?: string | undefined
   /** An entry for the job's log: 'retried', 'edited'. */
   readonly exit?: string | undefined

@@ -1,5 +1,6 @@
 import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
+import type { WorkflowVerb } from '../job/rules/workflow-commands.js'
 import type { NewStep } from './sequences.js'
 import type { Claim, Inserted, InsertOptions, NewJob } from './store.js'
 
@@ -42,6 +43,10 @@ export interface KeptClaim extends Claim {
 export interface WorkflowLog extends Inbox {
   readonly run: number
   readonly deadlineAt: number | null
+  /** When it was retried last: a deadline that had passed by then counts from here. */
+  readonly retriedAt: number | null
+  /** The number of the next answer. Numbers that a retry forgot are not given again. */
+  readonly nextNo: number
   /** The rows of this run: answered ones by number, then open ones. Undefined: the kept run goes on. */
   readonly rows: readonly StepRow[] | undefined
 }
@@ -93,7 +98,7 @@ export interface LogAppend extends Claim {
 
 /**
  * A job that a row calls or enqueues: exactly one for an address. The store writes its id into the row's note
- * (`child`, and `isOld` if a held key gave an existing job).
+ * (`child`, `isOld` if a held key gave an existing job, `isLeft`), and keeps it there when the row gets its answer.
  */
 export interface NewChild {
   readonly address: string
@@ -101,6 +106,8 @@ export interface NewChild {
   readonly options: InsertOptions
   /** The workflow waits for its end: a to-do brings it into the inbox. */
   readonly isAwaited: boolean
+  /** `onCancel: 'leave'`: it is not cancelled with the workflow. */
+  readonly isLeft?: boolean | undefined
 }
 
 export interface LogAppended {
@@ -109,9 +116,19 @@ export interface LogAppended {
   readonly held: boolean
   /** One for each of `children`. */
   readonly children: readonly Inserted[]
+  /** Why a child was refused: its key rejects, or its group is sealed. Nothing of this append was written. */
+  readonly error?: unknown
 }
 
-/** What the settlement of a workflow writes beside the job, in the same transaction (`SettledJob.workflow`). */
+/** The address of the answer that a cancel is in the log. */
+export const CANCEL_ADDRESS = '!cancel'
+/** The most rows of an inbox that are not taken. */
+export const INBOX_MAX = 10_000
+
+/**
+ * What the settlement of a workflow writes beside the job, in the same transaction (`SettledJob.workflow`). A child that
+ * can be refused is appended before: here its refusal fails the settlement.
+ */
 export interface WorkflowEnd extends Omit<LogAppend, 'ref' | 'fence' | 'endsStreak'> {
   /**
    * The run waits without a claim. The store makes it ready instead of `to` when the inbox has a row that one of `waits`
@@ -151,7 +168,7 @@ export interface Sent {
 
 export interface WorkflowChange {
   readonly id: string
-  readonly verb: 'cancel' | 'end' | 'pause' | 'resume' | 'retry' | 'retry-fresh'
+  readonly verb: WorkflowVerb
   readonly reason: string
   readonly keepMs: number
 }

@@ -3,6 +3,7 @@ import type { World } from '../../world/world.js'
 import type {
   Changed,
   ChangeStore,
+  Claim,
   Claimed,
   ClaimRequest,
   GuardedChange,
@@ -23,11 +24,11 @@ import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
-import { notBuilt, workflowVerbs } from '../verbs/workflows.js'
+import { workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { thenOrRetry } from '../unknown-outcome.js'
 import type { StoreInfo } from '../info.js'
-import type { Inbox, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
+import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
@@ -56,6 +57,8 @@ import type { JobSession } from './verbs/job-session.js'
 import { endAlone, endPlain, ReportRows, rescueJobs, settleAndClose, sortSettled } from './verbs/settle.js'
 import type { PlainBatch } from './verbs/settle.js'
 import { appendStep, readBoundary } from './verbs/sequences.js'
+import { readInboxes } from './verbs/inbox.js'
+import { appendRows, appendSteps, areRowsOnly, childrenOf, lockSettled, readLogs } from './verbs/workflows.js'
 import { PostgresGroups } from './verbs/groups.js'
 import { PostgresPrune } from './verbs/prune.js'
 import { PostgresTransactions } from './caller-transactions/transactions.js'
@@ -250,16 +253,20 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#writes, (session) => appendStep(session, appended), 0)
   }
 
-  readLogs(): Promise<readonly WorkflowLog[]> {
-    return notBuilt('readLogs')
+  readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]> {
+    return this.#plain(this.#work, (session) => readLogs(session, claims))
   }
 
-  readInboxes(): Promise<readonly Inbox[]> {
-    return notBuilt('readInboxes')
+  readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]> {
+    const refs = claims.map(({ ref }) => ref)
+    return this.#plain(this.#work, (session) => readInboxes(session, refs))
   }
 
-  appendSteps(): Promise<readonly LogAppended[]> {
-    return notBuilt('appendSteps')
+  appendSteps(appends: readonly LogAppend[]): Promise<readonly LogAppended[]> {
+    if (areRowsOnly(appends)) return this.#plain(this.#writes, (session) => appendRows(session, appends), 0)
+    return this.#lanes.ensureLanes(childrenOf(appends), () =>
+      this.#transact((session) => appendSteps(session, appends), 0),
+    )
   }
 
   readBoundary(claim: HeldJob): Promise<Boundary> {
@@ -341,11 +348,16 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       const left = await this.#plain(this.#writes, (session) => endAlone(session, only, closeLeases), 0)
       return left.length === 0 ? NOTHING : this.#transact((session) => settleAndClose(session, left, closeLeases), 0)
     }
-    return this.#transact(async (session) => {
-      const left: SettledJob[] = []
-      for (const batch of plain) left.push(...(await endPlain(session, batch, [], session.queries.endPlainAmong)))
-      return settleAndClose(session, [...left, ...other], closeLeases)
-    }, 0)
+    const settle = (): Promise<SettleResult> =>
+      this.#transact(async (session) => {
+        // Before any lease is locked.
+        await lockSettled(session, other)
+        const left: SettledJob[] = []
+        for (const batch of plain) left.push(...(await endPlain(session, batch, [], session.queries.endPlainAmong)))
+        return settleAndClose(session, [...left, ...other], closeLeases)
+      }, 0)
+    const children = childrenOf(other.flatMap(({ workflow }) => workflow ?? []))
+    return children.length === 0 ? settle() : this.#lanes.ensureLanes(children, settle)
   }
 
   #plain<T>(connection: Connection, work: (session: JobSession) => Promise<T>, patienceMs?: number): Promise<T> {

@@ -48,6 +48,19 @@ create table millrace.identity (
   token text not null
 );
 
+create table millrace.inbox (
+  number bigint generated always as identity not null,
+  ref bigint not null,
+  kind text not null,
+  name text,
+  id text,
+  payload text,
+  bytes bytea,
+  error text,
+  sent_at bigint not null,
+  taken boolean default false not null
+);
+
 create table millrace.items (
   number bigint generated always as identity not null,
   list bigint not null,
@@ -115,6 +128,7 @@ create table millrace.leftovers (
   ref bigint,
   run integer,
   list bigint,
+  is_deleted boolean default false not null,
   due_at bigint not null
 );
 
@@ -122,7 +136,11 @@ create table millrace.link_todos (
   number bigint generated always as identity not null,
   parent bigint not null,
   id uuid,
-  what text not null
+  what text not null,
+  ended_at bigint,
+  result text,
+  result_bytes bytea,
+  error text
 );
 
 create table millrace.links (
@@ -253,7 +271,14 @@ create table millrace.workers (
 create table millrace.workflows (
   ref bigint not null,
   run integer default 0 not null,
-  waits text
+  waits text,
+  wake_at bigint,
+  paused_from text,
+  last_fence bigint,
+  deadline_at bigint,
+  forget_from integer,
+  next_no integer default 0 not null,
+  retried_at bigint
 ) with (fillfactor=50);
 
 create table millrace.history_rest partition of millrace.history default;
@@ -275,6 +300,10 @@ alter table millrace.history add constraint history_pkey PRIMARY KEY (ref);
 alter table millrace.history add constraint history_state_check CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])));
 
 alter table millrace.identity add constraint identity_pkey PRIMARY KEY (token);
+
+alter table millrace.inbox add constraint inbox_kind_check CHECK ((kind = ANY (ARRAY['event'::text, 'call'::text, 'cancel'::text])));
+
+alter table millrace.inbox add constraint inbox_pkey PRIMARY KEY (number);
 
 alter table millrace.items add constraint items_check CHECK (((payload IS NULL) <> (bytes IS NULL)));
 
@@ -300,9 +329,9 @@ alter table millrace.leftovers add constraint leftovers_pkey PRIMARY KEY (number
 
 alter table millrace.link_todos add constraint link_todos_pkey PRIMARY KEY (number);
 
-alter table millrace.link_todos add constraint link_todos_what_check CHECK ((what = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'parked'::text, 'gone'::text, 'recheck'::text])));
+alter table millrace.link_todos add constraint link_todos_what_check CHECK ((what = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'parked'::text, 'gone'::text, 'recheck'::text, 'wake'::text])));
 
-alter table millrace.links add constraint links_on_failure_check CHECK ((on_failure = ANY (ARRAY['wait'::text, 'cancel'::text, 'run'::text, 'run-if-parked'::text])));
+alter table millrace.links add constraint links_on_failure_check CHECK ((on_failure = ANY (ARRAY['wait'::text, 'cancel'::text, 'run'::text, 'run-if-parked'::text, 'wake'::text])));
 
 alter table millrace.links add constraint links_pkey PRIMARY KEY (parent, child);
 
@@ -354,6 +383,10 @@ CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHER
 
 CREATE INDEX history_not_done ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
 
+CREATE UNIQUE INDEX inbox_id ON millrace.inbox USING btree (ref, id) WHERE (id IS NOT NULL);
+
+CREATE INDEX inbox_open ON millrace.inbox USING btree (ref, number) WHERE (NOT taken);
+
 CREATE UNIQUE INDEX items_idx ON millrace.items USING btree (list, idx);
 
 CREATE INDEX jobs_created ON ONLY millrace.jobs USING brin (created_at, ((ref + 0))) WITH (pages_per_range='64');
@@ -393,6 +426,8 @@ CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE (state =
 CREATE INDEX waiting_state ON millrace.waiting USING btree (state, ref);
 
 CREATE INDEX waiting_suspect ON millrace.waiting USING btree (lane) WHERE (state = 'ready'::text);
+
+CREATE INDEX workflows_wake ON millrace.workflows USING btree (wake_at) WHERE ((wake_at IS NOT NULL) AND (paused_from IS NULL));
 
 CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
  RETURNS uuid
@@ -513,11 +548,12 @@ CREATE OR REPLACE FUNCTION millrace.leave_long_work()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  insert into "millrace".leftovers (ref, run, list, due_at)
+  insert into "millrace".leftovers (ref, run, list, is_deleted, due_at)
   values (
     old.ref,
     coalesce((select run from "millrace".workflows where ref = old.ref), 0),
     (select list from "millrace".lists where id = old.id),
+    true,
     0);
   return null;
 end$function$;

@@ -4,6 +4,10 @@ CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_u
 
 CREATE INDEX millrace_history_not_done on millrace_history (state, seq) where state <> 'done';
 
+CREATE UNIQUE INDEX millrace_inbox_id on millrace_inbox (job, id) where id is not null;
+
+CREATE INDEX millrace_inbox_open on millrace_inbox (job, number) where taken = 0;
+
 CREATE UNIQUE INDEX millrace_items_idx on millrace_items (list, idx);
 
 CREATE INDEX millrace_jobs_group on millrace_jobs (grp, seq) where grp is not null;
@@ -20,6 +24,8 @@ CREATE INDEX millrace_leftovers_due on millrace_leftovers (due_at);
 
 CREATE INDEX millrace_leftovers_list on millrace_leftovers (list) where seq is null;
 
+CREATE INDEX millrace_leftovers_seq on millrace_leftovers (seq) where seq is not null;
+
 CREATE INDEX millrace_links_child on millrace_links (child);
 
 CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
@@ -35,6 +41,8 @@ CREATE INDEX millrace_live_waiting on millrace_live (state, seq) where state <> 
 CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
 
 CREATE UNIQUE INDEX millrace_steps_address on millrace_steps (seq, run, address);
+
+CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
 
 CREATE TABLE millrace_clock_steps (
   seq integer primary key
@@ -74,6 +82,18 @@ CREATE TABLE millrace_history (
   error text,
   reason text,
   log text
+) strict;
+
+CREATE TABLE millrace_inbox (
+  number integer primary key,
+  job text not null,
+  kind text not null check (kind in ('event', 'call', 'cancel')),
+  name text,
+  id text,
+  payload any,
+  error text,
+  sent_at integer not null,
+  taken integer not null default 0 check (taken in (0, 1))
 ) strict;
 
 CREATE TABLE millrace_items (
@@ -133,19 +153,23 @@ CREATE TABLE millrace_leftovers (
   seq integer,
   run integer,
   list integer,
+  job text,
   due_at integer not null
 ) strict;
 
 CREATE TABLE millrace_link_todos (
   number integer primary key,
   parent text not null,
-  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'recheck'))
+  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'recheck')),
+  ended_at integer,
+  result any,
+  error text
 ) strict;
 
 CREATE TABLE millrace_links (
   parent text not null,
   child integer not null,
-  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'run-if-parked')),
+  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'run-if-parked', 'wake')),
   keep_ms integer,
   primary key (parent, child)
 ) strict, without rowid;
@@ -231,7 +255,7 @@ CREATE TABLE millrace_steps (
   until integer,
   value any,
   error text,
-  -- JSON: the lines that were logged, and why a result was not kept.
+  -- JSON: the lines that were logged, why a result was not kept, the job that was called.
   note text,
   check ((no is null) = (answered_at is null))
 ) strict;
@@ -274,14 +298,25 @@ CREATE TABLE millrace_workers (
 CREATE TABLE millrace_workflows (
   seq integer primary key,
   run integer not null default 0,
-  waits text
+  waits text,
+  wake_at integer,
+  paused_from text,
+  last_fence integer,
+  deadline_at integer,
+  forget_from integer,
+  next_no integer not null default 0,
+  retried_at integer
 ) strict;
 
 CREATE TRIGGER millrace_jobs_long_work after delete on millrace_jobs when old.shape is not null begin
-  insert into millrace_leftovers (seq, run, list, due_at)
+  insert into millrace_leftovers (seq, run, list, job, due_at)
   values (
     old.seq,
     coalesce((select run from millrace_workflows where seq = old.seq), 0),
     (select list from millrace_lists where id = old.id),
+    old.id,
     0);
+  insert into millrace_workflows (seq, run) values (old.seq, 1)
+  on conflict (seq) do update set run = run + 1, waits = null, wake_at = null, paused_from = null, last_fence = null,
+    deadline_at = null, forget_from = null, next_no = 0, retried_at = null;
 end;

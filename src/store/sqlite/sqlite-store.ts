@@ -6,6 +6,7 @@ import type { Watch } from '../../world/watch.js'
 import type {
   Changed,
   ChangeStore,
+  Claim,
   Claimed,
   ClaimRequest,
   GuardedChange,
@@ -29,7 +30,7 @@ import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { CALL_PACE } from '../info.js'
 import type { Appended, AppendedStep, Boundary, SequenceStore } from '../sequences.js'
-import type { Inbox, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
+import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { readGroup, sealGroup } from '../verbs/groups.js'
@@ -37,7 +38,7 @@ import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
-import { notBuilt, workflowVerbs } from '../verbs/workflows.js'
+import { workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { transactionOf } from './caller-transactions/handles.js'
 import { changeJob } from './verbs/change.js'
@@ -62,6 +63,7 @@ import { readJobs, readKeyed } from './verbs/read.js'
 import { Session } from './connection/session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './verbs/settle.js'
 import { appendStep, readBoundary, withPositions } from './verbs/sequences.js'
+import { appendSteps, readInboxes, readLogs } from './verbs/workflows.js'
 import { SqliteTransactions } from './caller-transactions/transactions.js'
 import { Wal } from './file/wal.js'
 
@@ -278,16 +280,16 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write((now) => appendStep(this.#session, appended, now))
   }
 
-  readLogs(): Promise<readonly WorkflowLog[]> {
-    return notBuilt('readLogs')
+  readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]> {
+    return this.#commits.write((now) => readLogs(this.#session, claims, now), NOT_FLUSHED)
   }
 
-  readInboxes(): Promise<readonly Inbox[]> {
-    return notBuilt('readInboxes')
+  readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]> {
+    return this.#commits.read(() => readInboxes(this.#session, claims))
   }
 
-  appendSteps(): Promise<readonly LogAppended[]> {
-    return notBuilt('appendSteps')
+  appendSteps(appends: readonly LogAppend[]): Promise<readonly LogAppended[]> {
+    return this.#commits.write((now) => appendSteps(this.#session, appends, now))
   }
 
   readBoundary(claim: HeldJob): Promise<Boundary> {

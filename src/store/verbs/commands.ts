@@ -108,6 +108,8 @@ export function pausedOrRetried<Job extends CommandTarget>(
     return { state: to, job: { ...job, ...again } }
   }
   if (to === 'paused') return { state: 'paused', job: { ...job, reason: change.reason ?? null, log } }
+  if (change.place !== undefined)
+    return { state: change.place.state, job: { ...job, dueAt: change.place.dueAt, reason: null, log } }
   const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null, isBlocked })
   return { state, job: { ...job, reason: null, log } }
 }

@@ -13,8 +13,8 @@ import { translate } from '../connection/faults.js'
 import { executorOf } from './handles.js'
 import { sealGroup } from '../../verbs/groups.js'
 import { insertSequence } from '../../verbs/sequences.js'
-import { notBuilt } from '../../verbs/workflows.js'
-import type { Sent } from '../../workflows.js'
+import { sendEvent } from '../../verbs/workflows.js'
+import type { NewEvent, Sent } from '../../workflows.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import { insertJobs } from '../verbs/insert.js'
 import type { Lanes } from '../verbs/lanes.js'
@@ -78,8 +78,9 @@ export class PostgresTransactions implements TransactionStore {
     })
   }
 
-  sendEventIn(): Promise<Sent> {
-    return notBuilt('sendEventIn')
+  /** The workflow is woken after the commit: its row must not be locked for as long as this transaction stays open. */
+  sendEventIn(tx: unknown, event: NewEvent): Promise<Sent> {
+    return this.#inCaller(tx, (session) => this.#whole(session, () => awaitVerb(sendEvent(session, event, true))))
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): Promise<boolean> {

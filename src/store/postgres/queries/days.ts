@@ -94,8 +94,8 @@ function labelQueries(s: string) {
       where l.ref = any(${staying(day)})`,
     /** Leftovers for deleted jobs that have a log: no trigger runs when their partition is dropped. */
     noteLongWork: (day: number): string => `
-      insert into ${s}.leftovers (ref, run, list, due_at)
-      select j.ref, coalesce(w.run, 0), t.list, 0
+      insert into ${s}.leftovers (ref, run, list, is_deleted, due_at)
+      select j.ref, coalesce(w.run, 0), t.list, true, 0
       from ${s}.${partitionOf('jobs', day)} j
       left join ${s}.workflows w on w.ref = j.ref
       left join ${s}.lists t on t.id = j.id

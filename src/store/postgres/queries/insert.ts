@@ -102,10 +102,10 @@ function insertAny(givenColumn: string, column: string, counted: string): string
       from sure, json_to_recordset($2::text::json) as each (
         id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
         at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, slot text, until bigint,
-        after text, blocked boolean, is_parent boolean, turn integer${givenColumn})),
+        after text, blocked boolean, is_parent boolean, turn integer, shape text${givenColumn})),
     body as (
-      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent${column})
-      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent${group}
+      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent, shape${column})
+      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent, shape${group}
       from made),
     to_ready as (
       insert into ${s}.ready (lane, sort, ref)

@@ -89,7 +89,7 @@ export const linkQueries = {
     where l.parent = any($1::text::bigint[]) and l.on_failure = 'run-if-parked'
     returning 1 as noted`,
   nextTodos: `
-    select number, parent, id, what
+    select number, parent, id, what, ended_at, result, encode(result_bytes, 'base64') as result_bytes, error
     from ${s}.link_todos
     order by number
     limit $1::text::integer

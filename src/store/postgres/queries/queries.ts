@@ -18,6 +18,7 @@ import { sessionQueries } from './session.js'
 import { settleQueries } from './settle.js'
 import { upkeepQueries } from './upkeep.js'
 import { workerQueries } from './workers.js'
+import { workflowQueries } from './workflows.js'
 import { CHANNEL, s, SCHEMA_TEXT } from './sql-fragments.js'
 
 /**
@@ -50,6 +51,7 @@ const statements = {
   ...settleQueries,
   ...upkeepQueries,
   ...workerQueries,
+  ...workflowQueries,
 }
 
 export type Queries = typeof statements

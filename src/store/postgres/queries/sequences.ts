@@ -1,15 +1,24 @@
 import { bodyOf, clock, hasEnded, isPaused, jobRowFrom, laneOf, leaseOf, s } from './sql-fragments.js'
 
-const stepColumns = `ref, run, address, kind, no, attempt, called_at, answered_at, value, bytes, error, note`
+export const stepColumns = `ref, run, address, kind, no, since, attempt, called_at, answered_at, until, value, bytes, error, note`
 /** A row of the log as JSON. */
-const stepRow = `(
-      ref bigint, fence bigint, run integer, address text, kind text, no integer, attempt integer, called_at bigint, answered_at bigint,
-      value text, bytes text, error text, note text)`
-const stepValues = `a.ref, a.run, a.address, a.kind, a.no, a.attempt, a.called_at, a.answered_at, a.value, decode(a.bytes, 'base64'), a.error, a.note`
-/** An answer fills an open row; a row that has its answer stays as it is. */
-const fillOpen = `on conflict (ref, run, address) do update
+export const stepRow = `(
+      ref bigint, fence bigint, run integer, address text, kind text, no integer, since integer, attempt integer, called_at bigint,
+      answered_at bigint, until bigint, value text, bytes text, error text, note text)`
+export const stepValues = `a.ref, a.run, a.address, a.kind, a.no, a.since, a.attempt, a.called_at, a.answered_at, a.until, a.value, decode(a.bytes, 'base64'), a.error, a.note`
+/**
+ * An answer fills an open row; a row that has its answer stays as it is. The note of a call names the called job: it is
+ * kept.
+ */
+export const fillOpen = `on conflict (ref, run, address) do update
       set no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at, answered_at = excluded.answered_at,
-          value = excluded.value, bytes = excluded.bytes, error = excluded.error, note = excluded.note
+          until = excluded.until, value = excluded.value, bytes = excluded.bytes, error = excluded.error,
+          note = case
+            when steps.kind not in ('call', 'enqueue') then excluded.note
+            -- As text: a line in it may have escapes that no json of the server takes. The last of equal names counts.
+            when steps.note like '{"%' and excluded.note like '{"%' then left(steps.note, -1) || ',' || substr(excluded.note, 2)
+            else coalesce(nullif(excluded.note, '{}'), steps.note)
+          end
       where steps.no is null`
 
 /** Sequences: their items, and the log of what they did. */
@@ -148,7 +157,7 @@ export const sequenceQueries = {
   sweepLeftover: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     next as materialized (
-      select l.number, l.ref, l.run, l.list
+      select l.number, l.ref, l.run, l.list, l.is_deleted
       from clock, ${s}.leftovers l
       where l.due_at <= clock.now
       order by l.due_at, l.number
@@ -165,8 +174,20 @@ export const sequenceQueries = {
       where number = any(array(
         select i.number from next n cross join lateral (
           select i.number from ${s}.items i where i.list = n.list limit $2::text::integer) i))
+      returning 1),
+    -- Every row of an inbox is either not taken or has an id.
+    inbox as (
+      delete from ${s}.inbox
+      where number = any(array(
+        select i.number from next n cross join lateral (
+          (select i.number from ${s}.inbox i where i.ref = n.ref and not i.taken limit $2::text::integer)
+          union
+          (select i.number from ${s}.inbox i where i.ref = n.ref and i.id is not null limit $2::text::integer)) i
+        where n.is_deleted))
       returning 1)
-    select n.number, (select count(*)::integer from steps) + (select count(*)::integer from items) as swept from next n`,
+    select n.number,
+           (select count(*)::integer from steps) + (select count(*)::integer from items) + (select count(*)::integer from inbox) as swept
+    from next n`,
   /** The rows of a leftover are removed: now what points to them, and the leftover. */
   dropSwept: `
     with gone as (delete from ${s}.leftovers where number = $1::text::bigint returning ref, run, list),

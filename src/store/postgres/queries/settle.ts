@@ -105,11 +105,11 @@ export const settleQueries = {
     with ${given},
     back as (
       update ${s}.jobs j
-      set due_at = coalesce(now + a.delay_ms, j.due_at), attempt = a.attempt, retries = a.retries, crashes = a.crashes,
+      set due_at = coalesce(a.due_at, now + a.delay_ms, j.due_at), attempt = a.attempt, retries = a.retries, crashes = a.crashes,
           streak = a.streak, error = a.error, reason = a.reason, log = a.log,
           expires_at = case when a.begun then null else j.expires_at end
       from given, json_to_recordset(g->'back') as a (
-        ref bigint, state text, delay_ms bigint, attempt integer, retries integer, crashes integer, streak integer,
+        ref bigint, state text, due_at bigint, delay_ms bigint, attempt integer, retries integer, crashes integer, streak integer,
         error text, reason text, log text, begun boolean)
       where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
       returning j.ref, j.lane, j.priority, j.due_at, coalesce(j.streak, 0) >= 2 as suspect, j.grp, a.state),

@@ -50,6 +50,10 @@ export const upkeepQueries = {
               left join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
               left join ${readyOf('j')} on true
               left join ${waitingOf('j.ref')} on true) as scanned) as expiry,
+           (select wake_at from ${s}.workflows
+            where wake_at is not null and paused_from is null
+            order by wake_at
+            limit 1) as wake,
            (select number from ${s}.link_todos order by number limit 1) is not null as todo,
            (select grp from ${s}.group_moves order by grp limit 1) is not null as moved`,
   expiredJobs: `

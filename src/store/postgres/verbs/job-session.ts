@@ -5,6 +5,8 @@ import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } 
 import { findParents } from '../../verbs/links.js'
 import type { RunningJob } from '../../verbs/requests.js'
 import type { JobSteps } from '../../verbs/job-steps.js'
+import type { NewCall } from '../../verbs/workflows.js'
+import type { NewEvent } from '../../workflows.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import type { Verb, VerbRunner, WrittenJobs } from '../../verbs/verb.js'
 import { arrayOf, clean, finite, Session, textOf } from '../connection/session.js'
@@ -12,10 +14,11 @@ import type { VerbParts } from '../connection/session.js'
 import { changeJob } from './change.js'
 import { countMoves } from './groups.js'
 import { insertJobs } from './insert.js'
-import { PostgresLinks } from './links.js'
+import { linkCall, putEvent, wakeWorkflows } from './inbox.js'
+import { PostgresLinks, watchCalled } from './links.js'
 import { cancelWritten, endAll, takeOut } from './moves.js'
-import { encodedOf, readById, readJobs } from './read.js'
-import { addItems, resetUnfinished } from './sequences.js'
+import { encodedOf, readById, readJobs, readKeyed } from './read.js'
+import { addItems, endUnfinished, resetUnfinished } from './sequences.js'
 
 /** A transaction with the verbs that shared verbs use in it. */
 export class JobSession extends Session implements JobSteps {
@@ -38,6 +41,9 @@ export class JobSession extends Session implements JobSteps {
   }
   readJobs(ids: readonly string[]): Promise<(JobRow | undefined)[]> {
     return readJobs(this, ids)
+  }
+  readKeyed(name: string, key: string): Promise<JobRow | undefined> {
+    return readKeyed(this, name, key)
   }
   changeJob(change: GuardedChange): Promise<Changed> {
     return changeJob(this, change)
@@ -87,6 +93,22 @@ export class JobSession extends Session implements JobSteps {
 
   resetUnfinished(id: string, reason: string): Promise<boolean> {
     return resetUnfinished(this, id, reason)
+  }
+
+  putEvent(ref: number, event: NewEvent): Promise<boolean> {
+    return putEvent(this, ref, event)
+  }
+
+  wakeWorkflows(refs: readonly number[]): Promise<number> {
+    return wakeWorkflows(this, refs)
+  }
+
+  endUnfinished(id: string, reason: string, keepMs: number): Promise<boolean> {
+    return endUnfinished(this, id, reason, keepMs)
+  }
+
+  linkCall(call: NewCall): Promise<void> {
+    return linkCall(this, call, (id) => watchCalled(this, id))
   }
 }
 

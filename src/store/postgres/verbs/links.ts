@@ -13,8 +13,10 @@ import type { Session } from '../connection/session.js'
 import { arrayOf, finite } from '../connection/session.js'
 import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
 import { countMoves } from './groups.js'
+import { deliverCalls, wakeSent } from './inbox.js'
+import type { CallTodo } from './inbox.js'
 import { cancelWritten, endAll, putIn, takeOut } from './moves.js'
-import { readById, readStored } from './read.js'
+import { encodedOf, readById, readStored } from './read.js'
 import type { StoredJob } from './read.js'
 
 /*
@@ -187,6 +189,13 @@ async function writeLinks(
   )
 }
 
+/** The end of a job that a workflow has called after it was enqueued must be seen, like that of a late parent. */
+export async function watchCalled(session: Session, id: string): Promise<void> {
+  const parents = await byId(session, [id])
+  await session.query(session.queries.holdParents, arrayOf(parents.map(({ ref }) => ref)))
+  await watchParents(session, parents)
+}
+
 async function newRefs(session: Session, links: readonly NewLinks[]): Promise<Map<string, number>> {
   const ids = [...new Set(links.flatMap(({ job, open }) => [job.id, ...open]))]
   const today = BigInt(Math.floor((await session.now()) / DAY_MS) - 1) << BigInt(NUMBER_BITS)
@@ -287,28 +296,61 @@ export interface WorkedOff {
   readonly left: boolean
 }
 
-interface Todo {
+interface Todo extends CallTodo {
   readonly number: number
-  readonly parent: number
-  readonly id: string | null
   readonly what: LinkTodoKind
 }
 
 export async function workOffLinks(session: Session, limit: number): Promise<WorkedOff> {
-  const rows = await session.query<Record<'number' | 'parent', unknown> & Pick<Todo, 'id' | 'what'>>(
-    session.queries.nextTodos,
-    String(limit),
+  const { todos, wakes } = await nextTodos(session, limit)
+  const busy = await wakeSent(
+    session,
+    wakes.map(({ parent }) => parent),
   )
-  const todos = rows.map((row) => ({ ...row, number: numberOf(row.number), parent: numberOf(row.parent) }))
   const seen = await markUnfinishedParents(session, todos)
   const due = todos.filter((todo) => !mayHaveParent(todo) || seen.has(todo.parent))
+  const calls = await deliverCalls(session, due, limit)
   const ends = await endsOf(session, due)
-  const { stuck, cancelledChildren, isFull, moved } = await moveLinks(session, ends, limit)
-  const over = due.filter((todo) => !isFull && !stuck.has(todo.parent)).map((todo) => todo.number)
+  const links = await moveLinks(session, ends, limit)
+  const isFull = links.isFull || calls.isFull
+  const isOver = ({ parent }: Todo): boolean => !isFull && !links.stuck.has(parent) && !calls.stuck.has(parent)
+  const over = [...due.filter(isOver), ...wakes.filter(({ parent }) => !busy.has(parent))].map(({ number }) => number)
   if (over.length > 0) await session.query(session.queries.dropTodos, arrayOf(over))
   await countMoves(session)
   const left = (await session.query(session.queries.anyTodo)).length > 0
-  return { cancelledByParents: cancelledChildren, moved: moved || over.length > 0, left }
+  const moved = links.moved || calls.isAny || over.length > 0
+  return { cancelledByParents: links.cancelledChildren, moved, left }
+}
+
+/** To-dos of jobs with children, and of workflows to which a caller's transaction has sent an event. */
+async function nextTodos(
+  session: Session,
+  limit: number,
+): Promise<{
+  readonly todos: readonly Todo[]
+  readonly wakes: readonly { readonly number: number; readonly parent: number }[]
+}> {
+  const rows = await session.query<StoredTodo>(session.queries.nextTodos, String(limit))
+  const read = rows.map(({ number, parent, id, what, ended_at, result, result_bytes, error }) => ({
+    number: numberOf(number),
+    parent: numberOf(parent),
+    id,
+    what,
+    ended: ended_at === null ? null : { at: numberOf(ended_at), result: encodedOf(result, result_bytes), error },
+  }))
+  const isTodo = (one: (typeof read)[number]): one is Todo => one.what !== 'wake'
+  return { todos: read.filter(isTodo), wakes: read.filter(({ what }) => what === 'wake') }
+}
+
+interface StoredTodo {
+  readonly number: unknown
+  readonly parent: unknown
+  readonly id: string | null
+  readonly what: LinkTodoKind | 'wake'
+  readonly ended_at: unknown
+  readonly result: string | null
+  readonly result_bytes: string | null
+  readonly error: string | null
 }
 
 /**

@@ -6,6 +6,7 @@ import type { NewJob } from '../../store.js'
 import type { GroupMember } from '../../group-moves.js'
 import { numberOf } from '../../columns.js'
 import type { Moved } from '../../verbs/commands.js'
+import { noteCallEnds } from './inbox.js'
 import { LaneMoved } from './lanes.js'
 import { readById, toColumns } from './read.js'
 import type { StoredJob } from './read.js'
@@ -126,6 +127,7 @@ function columnsOf(job: StoredJob): object {
 
 /** An end, and the key that it frees. */
 export interface KeyedEnd extends HistoryRow, GroupMember {
+  readonly id: string
   readonly name: string
   readonly key: string | null
 }
@@ -137,16 +139,18 @@ export async function endAll(session: Session, ends: readonly KeyedEnd[]): Promi
   const cancelled = ends.filter((end) => end.to === 'cancelled').map(refOf)
   if (cancelled.length > 0) await session.query(session.queries.freeSlots, arrayOf(cancelled))
   const kept = ends.filter((end) => end.keepMs !== 0)
-  if (kept.length > 0)
-    noteChildren(
-      session,
-      await session.query<ChildrenRow>(session.queries.appendHistory, session.given({ ended: kept.map(historyOf) })),
+  if (kept.length > 0) {
+    const written = await session.query<ChildrenRow>(
+      session.queries.appendHistory,
+      session.given({ ended: kept.map(historyOf) }),
     )
+    if (noteChildren(session, written)) await noteCallEnds(session, kept)
+  }
   const forgotten = ends.filter((end) => end.keepMs === 0)
   if (forgotten.length > 0)
     await deleteAll(
       session,
-      forgotten.map(({ ref, to }) => ({ ref, what: to })),
+      forgotten.map((end) => ({ ref: end.ref, what: end.to, end })),
     )
   await freeKeys(session, ends)
   session.note({ settled: true })
@@ -166,12 +170,19 @@ export async function cancelWritten(session: Session, { id, keepCancelledMs }: N
  */
 export async function deleteAll(
   session: Session,
-  jobs: readonly { readonly ref: number; readonly what: string }[],
+  jobs: readonly { readonly ref: number; readonly what: string; readonly end?: KeyedEnd | undefined }[],
 ): Promise<void> {
   const refs = arrayOf(jobs.map(refOf))
   await session.query(session.queries.lockJobs, refs)
-  const noted = await session.query(session.queries.noteForgotten, JSON.stringify(jobs))
-  if (noted.length > 0) session.note({ dueInMs: 0 })
+  const forgotten = JSON.stringify(jobs.map(({ ref, what }) => ({ ref, what })))
+  const noted = await session.query(session.queries.noteForgotten, forgotten)
+  if (noted.length > 0) {
+    session.note({ dueInMs: 0 })
+    await noteCallEnds(
+      session,
+      jobs.flatMap(({ end }) => end ?? []),
+    )
+  }
   await session.query(session.queries.dropLinks, refs)
   await session.query(session.queries.deleteJobs, refs)
 }
@@ -181,8 +192,11 @@ export interface ChildrenRow {
   readonly parents?: number | undefined
 }
 
-export function noteChildren(session: Session, rows: readonly ChildrenRow[]): void {
-  if (rows.some((row) => Number(row.parents ?? 0) > 0)) session.note({ dueInMs: 0 })
+/** Whether an ended job has children, whose to-dos are worked off at once. */
+export function noteChildren(session: Session, rows: readonly ChildrenRow[]): boolean {
+  const isAny = rows.some((row) => Number(row.parents ?? 0) > 0)
+  if (isAny) session.note({ dueInMs: 0 })
+  return isAny
 }
 
 export async function freeKeys(

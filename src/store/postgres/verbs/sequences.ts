@@ -14,8 +14,9 @@ import { rowOf } from '../../verbs/sequences.js'
 import { arrayOf, clean } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { countMoves } from './groups.js'
-import { putIn, takeOut } from './moves.js'
+import { endAll, putIn, takeOut } from './moves.js'
 import { encodedOf, readById, toColumns } from './read.js'
+import type { StoredJob } from './read.js'
 
 /** Adds to claimed sequences where they continue; plain jobs are returned as they are. */
 export async function withPositions(session: Session, jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
@@ -119,7 +120,7 @@ export async function settleSteps(session: Session, settled: readonly SettledJob
   return new Set(written.map((row) => numberOf(row.ref)))
 }
 
-function stepJson({
+export function stepJson({
   ref,
   fence,
   step,
@@ -128,11 +129,11 @@ function stepJson({
   readonly fence: number
   readonly step: NewStep
 }): object {
-  const { run, address, kind, no, attempt, startedAt, endedAt, value, error, note } = step
+  const { run, address, kind, no, since = 0, attempt, startedAt, endedAt, until, value, error, note } = step
   const { text, bytes } = toColumns(value)
   const answeredAt = no === null ? null : endedAt
-  const times = { called_at: startedAt, answered_at: answeredAt }
-  return { ref, fence, run, address, kind, no, attempt, ...times, value: text, bytes, error, note }
+  const times = { called_at: startedAt, answered_at: answeredAt, until }
+  return { ref, fence, run, address, kind, no, since, attempt, ...times, value: text, bytes, error, note }
 }
 
 export async function addItems(
@@ -149,22 +150,35 @@ export async function addItems(
   await session.query(session.queries.addItems, String(list), String(from), JSON.stringify(items))
 }
 
+/** Takes an unfinished job from its place or its claim. Undefined: it has ended, or another process moved it meanwhile. */
+async function takeUnfinished(session: Session, id: string): Promise<StoredJob | undefined> {
+  const job = await readById(session, id)
+  if (job === undefined || isFinal(job.state)) return undefined
+  if (job.table !== 'lease') return (await takeOut(session, job)) ? job : undefined
+  await session.query(session.queries.lockLease, String(job.fence))
+  const taken = await session.query(session.queries.takeClaimed, String(job.ref), String(job.fence))
+  if (taken.length === 0) return undefined
+  // A claimed job is counted as ready, whether it runs or is held.
+  session.groupMoves.leave(job, 'ready')
+  await session.query(session.queries.dropRequests, arrayOf([job.ref]))
+  await session.query(session.queries.dropReports, arrayOf([job.ref]))
+  return job
+}
+
+/** Takes an unfinished job from its place or its claim and cancels it. */
+export async function endUnfinished(session: Session, id: string, reason: string, keepMs: number): Promise<boolean> {
+  const job = await takeUnfinished(session, id)
+  if (job === undefined) return false
+  await endAll(session, [{ ...job, to: 'cancelled', keepMs, reason, result: null }])
+  await countMoves(session)
+  return true
+}
+
 /** Takes an unfinished job from its place or its claim and pauses it. */
 export async function resetUnfinished(session: Session, id: string, reason: string): Promise<boolean> {
   const now = await session.now()
-  const job = await readById(session, id)
-  if (job === undefined || isFinal(job.state)) return false
-  if (job.table !== 'lease') {
-    if (!(await takeOut(session, job))) return false
-  } else {
-    await session.query(session.queries.lockLease, String(job.fence))
-    const taken = await session.query(session.queries.takeClaimed, String(job.ref), String(job.fence))
-    if (taken.length === 0) return false
-    // A claimed job is counted as ready, whether it runs or is held.
-    session.groupMoves.leave(job, 'ready')
-    await session.query(session.queries.dropRequests, arrayOf([job.ref]))
-    await session.query(session.queries.dropReports, arrayOf([job.ref]))
-  }
+  const job = await takeUnfinished(session, id)
+  if (job === undefined) return false
   const counts = { attempt: 0, retries: 0, crashes: 0, streak: 0 }
   const log = logCommand(job.log, 'reset', now)
   const fresh = { ...job, ...counts, dueAt: now, expiresAt: null, error: null, reason: clean(reason), log }

@@ -1,4 +1,5 @@
 import { isFinal } from '../../../job/rules/states.js'
+import type { State } from '../../../job/rules/states.js'
 import { applyRequests } from '../../../job/rules/request.js'
 import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
 import { isPlainEnd } from '../../history-row.js'
@@ -8,7 +9,10 @@ import { causeCode } from '../connection/faults.js'
 import { countMoves } from './groups.js'
 import { endAll, freeKeys, historyOf, noteChildren, orNull } from './moves.js'
 import type { ChildrenRow } from './moves.js'
+import { noteCallEnds } from './inbox.js'
+import type { JobSession } from './job-session.js'
 import { settleSteps } from './sequences.js'
+import { dueAtOf, endClaims, placeWorkflows, writeLogs } from './workflows.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf, clean } from '../connection/session.js'
 
@@ -54,6 +58,7 @@ function isShort(job: SettledJob): boolean {
     job.group === null &&
     job.isParent !== true &&
     job.step === undefined &&
+    job.workflow === undefined &&
     (job.result === null || typeof job.result === 'string')
   )
 }
@@ -136,7 +141,7 @@ async function endForgotten(session: Session, { jobs }: PlainBatch, closeLeases:
 }
 
 export async function settleAndClose(
-  session: Session,
+  session: JobSession,
   settled: readonly SettledJob[],
   closeLeases: readonly number[],
 ): Promise<SettleResult> {
@@ -146,8 +151,9 @@ export async function settleAndClose(
 }
 
 /** Writes settlements under the locks of their leases. Within a transaction. */
-export async function settleLocked(session: Session, settled: readonly SettledJob[]): Promise<SettleResult> {
+export async function settleLocked(session: JobSession, settled: readonly SettledJob[]): Promise<SettleResult> {
   if (settled.length === 0) return { refused: [], changed: [] }
+  const hasWorkflows = settled.some(({ workflow }) => workflow !== undefined)
   await session.query(session.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
   const claims = JSON.stringify(settled.map(({ ref, fence }) => ({ ref, fence })))
   const owned = await session.query<{ ref: unknown; fence: unknown }>(session.queries.ownedJobs, claims)
@@ -158,7 +164,9 @@ export async function settleLocked(session: Session, settled: readonly SettledJo
     settled.filter((job) => fences.get(job.ref) !== job.fence),
   )
   await settleSteps(session, mine)
-  const { settlements: written, changed } = await withRequests(session, mine)
+  if (hasWorkflows) await writeLogs(session, mine)
+  const placed = hasWorkflows ? await placeWorkflows(session, mine) : mine
+  const { settlements: written, changed } = await withRequests(session, placed)
   // A claimed job is counted as ready, whether it runs or is held.
   for (const job of written) session.groupMoves.leave(job, 'ready')
   await endAll(
@@ -168,7 +176,9 @@ export async function settleLocked(session: Session, settled: readonly SettledJo
   await requeueJobs(
     session,
     written.filter((job) => !isFinal(job.to)),
+    placed,
   )
+  if (hasWorkflows) await endClaims(session, placed, written)
   await countMoves(session)
   return { refused, changed }
 }
@@ -182,12 +192,19 @@ async function notWritten(session: Session, lost: readonly SettledJob[]): Promis
   return lost.map((job) => job.ref).filter((ref) => !written.has(ref))
 }
 
-async function requeueJobs(session: Session, jobs: readonly SettledJob[]): Promise<void> {
+/** `placed`: the same jobs before a request altered them. */
+async function requeueJobs(
+  session: Session,
+  jobs: readonly SettledJob[],
+  placed: readonly SettledJob[],
+): Promise<void> {
   if (jobs.length === 0) return
+  const wanted = (ref: number): State | undefined => placed.find((job) => job.ref === ref)?.to
   const back = jobs.map((job) => ({
     ref: job.ref,
     fence: job.fence,
     state: job.to,
+    due_at: job.workflow === undefined ? undefined : dueAtOf(job, wanted(job.ref) ?? job.to),
     delay_ms: job.delayMs,
     attempt: orNull(job.attempt),
     retries: orNull(job.retries),
@@ -247,11 +264,12 @@ interface RequestRow {
  * still be settled, however long the transaction stays open. Another settlement of this job waits for it, at its row in
  * history.
  */
-export async function settleShared(session: Session, given: SettledJob): Promise<boolean> {
+export async function settleShared(session: JobSession, given: SettledJob): Promise<boolean> {
   const held = await session.query(session.queries.shareLease, String(given.ref), String(given.fence))
   if (held.length === 0) return false
   // A row that has its answer already is not written again: the handler has settled this item before.
   if (given.step !== undefined && (await settleSteps(session, [given])).size === 0) return false
+  if (given.workflow !== undefined) await writeLogs(session, [given])
   if (given.claimGoesOn === true) return true
   const job = given.step === undefined ? given : ((await withRequests(session, [given])).settlements[0] as SettledJob)
   if (job.to === 'cancelled') await session.query(session.queries.freeSlots, arrayOf([job.ref]))
@@ -260,7 +278,7 @@ export async function settleShared(session: Session, given: SettledJob): Promise
       ? await session.query<ChildrenRow>(session.queries.forgetJob, String(job.ref))
       : await session.query<ChildrenRow>(session.queries.endOne, session.given({ ended: [historyOf(job)] }))
   if (ended[0] === undefined) return false
-  noteChildren(session, ended)
+  if (noteChildren(session, ended)) await noteCallEnds(session, [job])
   await session.query(session.queries.dropRequests, arrayOf([job.ref]))
   await freeKeys(session, [job])
   session.groupMoves.leave(job, 'ready')
@@ -275,7 +293,7 @@ export async function settleShared(session: Session, given: SettledJob): Promise
  * act on what was read, or all its leases are locked; no job was moved.
  */
 export async function rescueJobs(
-  session: Session,
+  session: JobSession,
   worker: string,
   beat: number | null,
   settled: readonly SettledJob[],

@@ -1,5 +1,6 @@
 import type { Promoted } from '../../store.js'
 import type { State } from '../../../job/rules/states.js'
+import { wakeDue } from './inbox.js'
 import { workOffLinks } from './links.js'
 import type { JobSession } from './job-session.js'
 import type { Session } from '../connection/session.js'
@@ -15,8 +16,9 @@ export async function promoteAll(
   plain: Run,
   whole: Run,
 ): Promise<Promoted & { readonly moved: boolean }> {
-  const { todo, ...first } = await plain((session) => promoteJobs(session, limit))
-  if (!todo) return first
+  const { todo, wakes, now, ...first } = await plain((session) => promoteJobs(session, limit))
+  const woken = wakes ? await whole((session) => wakeDue(session, now, limit)) : 0
+  if (!todo) return woken === 0 ? first : { ...first, promoted: first.promoted + woken, again: true }
   const {
     cancelledByParents: cancelled,
     moved: isWorked,
@@ -24,7 +26,7 @@ export async function promoteAll(
   } = await whole((session) => workOffLinks(session, limit))
   const { promoted, expired, nextInMs, moved } = await plain((session) => promoteJobs(session, limit - first.promoted))
   return {
-    promoted: first.promoted + promoted,
+    promoted: first.promoted + woken + promoted,
     cancelledByParents: cancelled,
     again: isWorked && left,
     expired,
@@ -42,7 +44,9 @@ export async function promoteAll(
 async function promoteJobs(
   session: Session,
   limit: number,
-): Promise<Promoted & { readonly todo: boolean; readonly moved: boolean }> {
+): Promise<
+  Promoted & { readonly todo: boolean; readonly wakes: boolean; readonly now: number; readonly moved: boolean }
+> {
   const [row] = await session.query<{ promoted: number; now: unknown }>(
     session.queries.promoteJobs,
     session.nowText,
@@ -54,10 +58,14 @@ async function promoteJobs(
   const [next] = await session.query<NextTimes>(session.queries.nextTimes, String(now))
   const expired = next?.over === true ? await expiredJobs(session, limit, now) : []
   // The caller cancels the expired ones; others may be left.
-  const times = [next?.due, next?.expiry, expired.length > 0 ? now : null].filter((time) => time != null).map(Number)
+  const times = [next?.due, next?.wake, next?.expiry, expired.length > 0 ? now : null]
+    .filter((time) => time != null)
+    .map(Number)
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   const [todo, moved] = [next?.todo === true, next?.moved === true]
-  return { promoted, cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, todo, moved }
+  const wakes = next?.wake != null && Number(next.wake) <= now
+  const left = { todo, wakes, now, moved }
+  return { promoted, cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, ...left }
 }
 
 interface NextTimes {
@@ -65,6 +73,8 @@ interface NextTimes {
   /** Whether the time of any entry has come. */
   readonly over: boolean
   readonly expiry: unknown
+  /** When the next blocked workflow is to be woken. */
+  readonly wake: unknown
   readonly todo: boolean
   readonly moved: boolean
 }

@@ -80,6 +80,7 @@ function isSimple(jobs: readonly NewJob[]): boolean {
     jobs.length === 1 &&
     job !== undefined &&
     job.group === undefined &&
+    job.shape === undefined &&
     !mayHaveLabels(job.options) &&
     typeof job.payload === 'string' &&
     job.expires === null &&
@@ -130,6 +131,7 @@ function areAlike(jobs: readonly NewJob[]): boolean {
     (job) =>
       typeof job.payload === 'string' &&
       job.group === undefined &&
+      job.shape === undefined &&
       job.name === first.name &&
       job.queue === first.queue &&
       job.priority === first.priority &&
@@ -209,6 +211,7 @@ function columnsOf(session: Session, { job, turn, until }: JobToWrite): object {
     payload: text,
     bytes,
     options: job.options,
+    shape: job.shape,
     labels: mayHaveLabels(job.options) ? labelsOf(job.options) : undefined,
     slot: job.unique?.key,
     until: until === undefined ? undefined : textOf(until),

@@ -8,8 +8,8 @@ import type { Home } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import { sealGroup } from '../../verbs/groups.js'
 import { insertSequence } from '../../verbs/sequences.js'
-import { notBuilt } from '../../verbs/workflows.js'
-import type { Sent } from '../../workflows.js'
+import { sendEvent } from '../../verbs/workflows.js'
+import type { NewEvent, Sent } from '../../workflows.js'
 import { runVerb } from '../../verbs/verb.js'
 import { JobSession } from '../verbs/job-session.js'
 import type { GroupSeal } from '../../groups.js'
@@ -87,8 +87,8 @@ export class SqliteTransactions implements TransactionStore {
     return this.#inCaller(tx, (session, now) => runVerb(insertSequence(new JobSession(session, now), sequence)))
   }
 
-  sendEventIn(): Promise<Sent> {
-    return notBuilt('sendEventIn')
+  sendEventIn(tx: unknown, event: NewEvent): Sent | Promise<Sent> {
+    return this.#inCaller(tx, (session, now) => runVerb(sendEvent(new JobSession(session, now), event)))
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean> {

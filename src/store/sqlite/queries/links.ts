@@ -64,7 +64,7 @@ export const linkQueries = {
     from millrace_link_todos
     limit 1`,
   nextTodos: `
-    select number, parent, what
+    select number, parent, what, ended_at, result, error
     from millrace_link_todos
     order by number
     limit ?`,

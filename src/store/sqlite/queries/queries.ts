@@ -17,6 +17,7 @@ import { settleQueries } from './settle.js'
 import { scheduleQueries } from './schedules.js'
 import { groupQueries } from './groups.js'
 import { sequenceQueries } from './sequences.js'
+import { workflowQueries } from './workflows.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that
@@ -45,6 +46,7 @@ export const queries = {
   ...scheduleQueries,
   ...groupQueries,
   ...sequenceQueries,
+  ...workflowQueries,
 }
 
 export type Queries = typeof queries

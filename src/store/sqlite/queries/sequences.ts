@@ -1,3 +1,17 @@
+const stepColumns = 'seq, run, address, kind, no, since, attempt, called_at, answered_at, until, value, error, note'
+/**
+ * An answer fills an open row; a row that has its answer stays as it is. The note of a call names the called job: it is
+ * kept.
+ */
+const fillOpen = `on conflict (seq, run, address) do update
+    set no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at, answered_at = excluded.answered_at,
+        until = excluded.until, value = excluded.value, error = excluded.error,
+        note = case
+          when kind in ('call', 'enqueue') then json_patch(coalesce(note, '{}'), coalesce(excluded.note, '{}'))
+          else excluded.note
+        end
+    where no is null`
+
 /** Sequences: their items, and the log of what they did. */
 export const sequenceQueries = {
   addList: `
@@ -101,22 +115,16 @@ export const sequenceQueries = {
     where before < ?`,
   /** Written only under the fence. An answer fills an open row; a row that has its answer stays as it is. */
   appendStep: `
-    insert into millrace_steps (seq, run, address, kind, no, attempt, called_at, answered_at, value, error, note)
-    select seq, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+    insert into millrace_steps (${stepColumns})
+    select seq, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
     from millrace_live
     where seq = ? and fence = ?
-    on conflict (seq, run, address) do update
-    set no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at, answered_at = excluded.answered_at,
-        value = excluded.value, error = excluded.error, note = excluded.note
-    where no is null`,
+    ${fillOpen}`,
   /** The same in the transaction that has just ended the claim, whose fence it has checked. */
   settleStep: `
-    insert into millrace_steps (seq, run, address, kind, no, attempt, called_at, answered_at, value, error, note)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    on conflict (seq, run, address) do update
-    set no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at, answered_at = excluded.answered_at,
-        value = excluded.value, error = excluded.error, note = excluded.note
-    where no is null`,
+    insert into millrace_steps (${stepColumns})
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ${fillOpen}`,
   isAnswered: `
     select 1 as answered
     from millrace_steps
@@ -148,7 +156,7 @@ export const sequenceQueries = {
     where due_at <= ?
     limit 1`,
   nextLeftover: `
-    select number, seq, run, list
+    select number, seq, run, list, job
     from millrace_leftovers
     where due_at <= ?
     order by due_at, number
@@ -159,13 +167,26 @@ export const sequenceQueries = {
   sweepItems: `
     delete from millrace_items
     where number in (select number from millrace_items where list = ? limit ?)`,
+  /** Every row is either not taken or has an id. */
+  sweepInbox: `
+    delete from millrace_inbox
+    where number in (select number from millrace_inbox where job = ? and taken = 0 limit ?)`,
+  sweepTaken: `
+    delete from millrace_inbox
+    where number in (select number from millrace_inbox where job = ? and id is not null limit ?)`,
   dropList: `
     delete from millrace_lists
     where list = ?`,
-  /** Not that of a new sequence, which has a later run, nor that of a sequence that was reset. */
+  /**
+   * Not that of a new job of the same number, and not while another leftover has rows of that number: the row says which
+   * run a new job begins with.
+   */
   dropWorkflow: `
     delete from millrace_workflows
-    where seq = ? and run <= ?`,
+    where seq = ?
+      and not exists (select 1 from millrace_jobs j where j.seq = millrace_workflows.seq and j.shape is not null)
+      and not exists (
+        select 1 from millrace_leftovers l where l.seq = millrace_workflows.seq and l.number <> ?)`,
   dropLeftoverRow: `
     delete from millrace_leftovers
     where number = ?`,

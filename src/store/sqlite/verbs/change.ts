@@ -53,7 +53,8 @@ class SqliteCommands implements CommandSteps<CommandTarget> {
     const { job, state } = moved
     if (isFinal(before.state)) this.#revive(moved)
     else if (state === 'paused' && before.state !== 'paused') this.#run('pauseJob', job.reason, job.log, job.ref)
-    else if (state !== 'paused' && before.state === 'paused') this.#run('resumeJob', state, job.log, job.ref)
+    else if (state !== 'paused' && before.state === 'paused' && job.dueAt === before.dueAt)
+      this.#run('resumeJob', state, job.log, job.ref)
     else this.#edit(before, moved)
     this.#session.groupMoves.enter(job, state)
     if (state === 'ready') this.#session.note({ ready: true })

@@ -4,6 +4,8 @@ import type { JobRequest } from '../../requests.js'
 import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../../store.js'
 import type { JobSteps } from '../../verbs/job-steps.js'
 import { findParents } from '../../verbs/links.js'
+import type { NewCall } from '../../verbs/workflows.js'
+import type { NewEvent } from '../../workflows.js'
 import type { RunningJob } from '../../verbs/requests.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { VerbRunner } from '../../verbs/verb.js'
@@ -15,9 +17,10 @@ import { changeJob } from './change.js'
 import { apart, countMoves } from './groups.js'
 import { endUnclaimed, endWaiting } from './moves.js'
 import { insertJobs } from './insert.js'
-import { SqliteLinks } from './links.js'
-import { readForChange, readJobs } from './read.js'
-import { addItems, resetUnfinished } from './sequences.js'
+import { linkCall, SqliteLinks } from './links.js'
+import { putEvent, wakeWorkflows } from './inbox.js'
+import { readForChange, readJobs, readKeyed } from './read.js'
+import { addItems, endUnfinished, resetUnfinished } from './sequences.js'
 
 /** A transaction with the steps on jobs that shared verbs take. */
 export class JobSession extends SessionAt implements JobSteps {
@@ -33,6 +36,10 @@ export class JobSession extends SessionAt implements JobSteps {
 
   readJobs(ids: readonly string[]): (JobRow | undefined)[] {
     return readJobs(this.session, ids)
+  }
+
+  readKeyed(name: string, key: string): JobRow | undefined {
+    return readKeyed(this.session, name, key)
   }
 
   changeJob(change: GuardedChange): Changed {
@@ -74,6 +81,23 @@ export class JobSession extends SessionAt implements JobSteps {
 
   resetUnfinished(id: string, reason: string): boolean {
     return resetUnfinished(this.session, id, reason, this.givenNow)
+  }
+
+  putEvent(ref: number, event: NewEvent): boolean {
+    return putEvent(this.session, ref, event, this.givenNow)
+  }
+
+  wakeWorkflows(refs: readonly number[]): void {
+    wakeWorkflows(this.session, refs, this.givenNow)
+    countMoves(this.session)
+  }
+
+  endUnfinished(id: string, reason: string, keepMs: number): boolean {
+    return endUnfinished(this.session, id, { to: 'cancelled', reason, keepMs }, this.givenNow)
+  }
+
+  linkCall(call: NewCall): void {
+    linkCall(this.session, call)
   }
 }
 

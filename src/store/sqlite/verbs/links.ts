@@ -1,16 +1,20 @@
 import { decideLink, parentFateOf, policiesMovedBy, parentReason } from '../../../job/rules/links.js'
 import type { LinkPolicy, LinkTodoKind } from '../../../job/rules/links.js'
+import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
+import { callEndOf, goneEnd, isEndOf } from '../../call-ends.js'
 import { isFinal } from '../../../job/rules/states.js'
 import { refuseCycle } from '../../links.js'
 import type { CancelledByParent, Edge, FoundParent, InsertResult, MovedLinks, NewLinks, Parent } from '../../links.js'
 import type { JobRow, NewJob } from '../../store.js'
 import { addParents } from '../../verbs/links.js'
 import type { FoundParents, LinkSteps, NewLink } from '../../verbs/links.js'
+import type { NewCall } from '../../verbs/workflows.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { endWaiting, noteAll } from './moves.js'
-import { readForChange, readKeyed } from './read.js'
+import { deliverCallEnd } from './inbox.js'
+import { readForChange, readJobs, readKeyed } from './read.js'
 
 /*
  * Links on SQLite. The transaction that ends a parent writes a to-do; `promoteJobs` handles it, a bounded number of
@@ -179,6 +183,9 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
   for (const todo of todos) {
     if (left <= 0) break
     const [parent] = readParents(session, [todo.parent])
+    const calls = bringCallEnd(session, todo, parent?.state, left, now)
+    left -= calls
+    if (left <= 0) break
     const fate = parentFateOf(parent?.state, todo.what)
     const policies = JSON.stringify(policiesMovedBy(fate))
     const links = session.statement(session.queries.movedLinks).all(todo.parent, policies, left) as unknown as LinkRow[]
@@ -200,6 +207,27 @@ interface Todo {
   readonly number: number
   readonly parent: string
   readonly what: LinkTodoKind
+  /** How a called job ended; null: its row says it. */
+  readonly ended_at: number | null
+  readonly result: Encoded | null
+  readonly error: string | null
+}
+
+/** Brings the end of a called job to the workflows that wait for it. Returns how many they were. */
+function bringCallEnd(session: Session, todo: Todo, state: State | undefined, limit: number, now: number): number {
+  const { parent: id, ended_at, result, error, what } = todo
+  if (ended_at !== null) return deliverCallEnd(session, id, { result, error, at: ended_at }, limit, now)
+  if (!isEndOf(state)) return 0
+  const [row] = state === undefined ? [] : readJobs(session, [id])
+  const end = row === undefined ? goneEnd(what) : callEndOf({ ...row, to: row.state })
+  return deliverCallEnd(session, id, { ...end, at: row?.settledAt ?? now }, limit, now)
+}
+
+/** A job that existed before and has ended is handled as if it ended now. */
+export function linkCall(session: Session, { caller, called, keepMs }: NewCall): void {
+  session.statement(session.queries.addCall).run(called.id, caller, finite(keepMs))
+  const [parent] = called.isNew ? [] : readParents(session, [called.id])
+  if (parent !== undefined && isFinal(parent.state)) noteAll(session, [[parent.id, parent.state]])
 }
 
 interface LinkRow {

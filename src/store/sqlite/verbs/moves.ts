@@ -1,6 +1,9 @@
 import { isPlainEnd } from '../../history-row.js'
 import type { HistoryRow } from '../../history-row.js'
+import { isFinal } from '../../../job/rules/states.js'
 import type { State } from '../../../job/rules/states.js'
+import { callEndOf } from '../../call-ends.js'
+import type { EndedJob } from '../../call-ends.js'
 import type { JobRow } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
 import { dropLabels } from './labels.js'
@@ -92,7 +95,7 @@ export function endTaken(session: Session, job: JobRow, how: JobEnd, now: number
   session.groupMoves.enter(job, how.to)
   session.statement(session.queries.deleteLive).run(job.ref)
   dropLinks(session, job.ref)
-  noteEnds(session, [{ id: job.id, to: how.to }])
+  noteEnds(session, [{ id: job.id, result: null, error: job.error, ...how }], now)
   appendHistory(session, [{ ...job, result: null, ...how }], now)
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
   session.note({ settled: true })
@@ -109,12 +112,26 @@ export function freeSlot(session: Session, seq: number): void {
  */
 
 /** For jobs that ended or were parked. Usually no job has children, and then this is one lookup in an empty table. */
-export function noteEnds(session: Session, ends: readonly { readonly id: string; readonly to: State }[]): void {
+export function noteEnds(session: Session, ends: readonly NotedEnd[], now: number): void {
   if (ends.length === 0 || session.statement(session.queries.anyLink).get() === undefined) return
+  noteCallEnds(session, ends, now)
   noteAll(
     session,
     ends.map(({ id, to }) => [id, to]),
   )
+}
+
+type NotedEnd = EndedJob & { readonly id: string }
+
+/** The to-do of a called job says how it ended, because its row may be deleted before the to-do is handled. */
+function noteCallEnds(session: Session, ends: readonly NotedEnd[], now: number): void {
+  const byId = new Map(ends.filter(({ to }) => isFinal(to)).map((end) => [end.id, end]))
+  const called = session.statement(session.queries.calledAmong).all(JSON.stringify([...byId.keys()]))
+  for (const { id } of called as { id: string }[]) {
+    const end = byId.get(id) as NotedEnd
+    const { result, error } = callEndOf(end)
+    session.statement(session.queries.noteCallEnd).run(id, end.to, now, result, error)
+  }
 }
 
 export function noteAll(session: Session, ends: readonly (readonly [string, State])[]): void {

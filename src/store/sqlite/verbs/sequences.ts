@@ -16,6 +16,8 @@ import type { SqliteValue } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
 import { readPauses } from './claim.js'
 import { countMoves } from './groups.js'
+import { endTaken } from './moves.js'
+import type { JobEnd } from './moves.js'
 import { readForChange } from './read.js'
 
 /** Adds to claimed sequences where they continue; plain jobs are returned as they are. */
@@ -95,19 +97,10 @@ export function settleSteps(
   return before
 }
 
-function stepColumns({
-  run,
-  address,
-  kind,
-  no,
-  attempt,
-  startedAt,
-  endedAt,
-  value,
-  error,
-  note,
-}: NewStep): SqliteValue[] {
-  return [run, address, kind, no, attempt, startedAt, no === null ? null : endedAt, value, error, note]
+export function stepColumns(step: NewStep): SqliteValue[] {
+  const { run, address, kind, no, since = 0, attempt, startedAt, until = null, value, error, note } = step
+  const endedAt = no === null ? null : step.endedAt
+  return [run, address, kind, no, since, attempt, startedAt, endedAt, until, value, error, note]
 }
 
 export function addItems(session: Session, list: number, from: number, payloads: readonly Encoded[]): void {
@@ -115,13 +108,30 @@ export function addItems(session: Session, list: number, from: number, payloads:
   for (const [i, payload] of payloads.entries()) statement.run(list, from + i, payload)
 }
 
-/** Takes an unfinished job from its place or its claim and pauses it. */
-export function resetUnfinished(session: Session, id: string, reason: string, now: number): boolean {
+/** An unfinished job that the caller takes from its place or its claim. */
+function takeUnfinished(session: Session, id: string): ReturnType<typeof readForChange> {
   const job = readForChange(session, id)
-  if (job === undefined || isFinal(job.state)) return false
+  if (job === undefined || isFinal(job.state)) return undefined
   session.takings += 1
   // A claimed job is counted as ready, whether it runs or is held.
   session.groupMoves.leave(job, job.state === 'running' ? 'ready' : job.state)
+  return job
+}
+
+/** Takes an unfinished job from its place or its claim and ends it. */
+export function endUnfinished(session: Session, id: string, end: JobEnd, now: number): boolean {
+  const job = takeUnfinished(session, id)
+  if (job === undefined) return false
+  session.statement(session.queries.dropRequests).run(JSON.stringify([job.ref]))
+  endTaken(session, job, end, now)
+  countMoves(session)
+  return true
+}
+
+/** Takes an unfinished job from its place or its claim and pauses it. */
+export function resetUnfinished(session: Session, id: string, reason: string, now: number): boolean {
+  const job = takeUnfinished(session, id)
+  if (job === undefined) return false
   session.groupMoves.enter(job, 'paused')
   const log = logCommand(job.log, 'reset', now)
   session.statement(session.queries.resetJob).run(now, sortOf(now, job.priority), reason, log, job.ref)
@@ -137,12 +147,14 @@ export function sweepLeftovers(session: Session, limit: number, now: number): nu
   if (left === undefined) return 0
   const run = (sql: string, ...values: SqliteValue[]): number => Number(session.statement(sql).run(...values).changes)
   const steps = left.seq === null ? 0 : run(queries.sweepSteps, left.seq, left.run, limit)
-  const items = left.list === null ? 0 : run(queries.sweepItems, left.list, Math.max(0, limit - steps))
-  if (steps + items >= limit) return limit
+  let swept = left.list === null ? steps : steps + run(queries.sweepItems, left.list, Math.max(0, limit - steps))
+  for (const sql of left.job === null ? [] : [queries.sweepInbox, queries.sweepTaken])
+    swept += run(sql, left.job, Math.max(0, limit - swept))
+  if (swept >= limit) return limit
   if (left.list !== null) run(queries.dropList, left.list)
-  if (left.seq !== null) run(queries.dropWorkflow, left.seq, left.run)
+  if (left.seq !== null) run(queries.dropWorkflow, left.seq, left.number)
   run(queries.dropLeftoverRow, left.number)
-  return steps + items + 1
+  return swept + 1
 }
 
 interface Leftover {
@@ -150,6 +162,7 @@ interface Leftover {
   readonly seq: number | null
   readonly run: number | null
   readonly list: number | null
+  readonly job: string | null
 }
 
 export function isAnyLeftover(session: Session, now: number): boolean {

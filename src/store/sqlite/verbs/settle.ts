@@ -12,6 +12,7 @@ import { beatOf } from '../../workers.js'
 import type { WorkerBeat, WorkerRow } from '../../workers.js'
 import { noteEnds } from './moves.js'
 import { settleSteps } from './sequences.js'
+import { endClaim, placeWorkflow, writeLogs } from './workflows.js'
 import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 
@@ -25,8 +26,9 @@ export function settleJobs(
   closeLeases: readonly number[],
   now: number,
 ): SettleResult {
-  if (settled.some((job) => job.claimGoesOn === true)) return appendSettled(session, settled)
-  const requested = withRequests(session, settled)
+  if (settled.some((job) => job.claimGoesOn === true)) return appendSettled(session, settled, now)
+  const placed = settled.some(isWorkflow) ? placeWorkflows(session, settled, now) : settled
+  const requested = withRequests(session, placed)
   const ended: SettledJob[] = []
   const refused: number[] = []
   for (const job of requested.settled) {
@@ -37,15 +39,38 @@ export function settleJobs(
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
   dropRequests(session, requested.refs, refused)
   settleSteps(session, settled, refused)
+  if (placed !== settled) endClaims(session, placed, requested.settled, refused, now)
   countMoves(session)
   return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
 }
 
-/** Items that settle themselves in a transaction of their handler, and are not the last: only their rows are written. */
-function appendSettled(session: Session, settled: readonly SettledJob[]): SettleResult {
+function isWorkflow({ workflow }: SettledJob): boolean {
+  return workflow !== undefined
+}
+
+/** Workflows write their rows while the claim holds; then the inbox decides where those that are suspended wait. */
+function placeWorkflows(session: Session, settled: readonly SettledJob[], now: number): readonly SettledJob[] {
+  writeLogs(session, settled, now)
+  return settled.map((job) => (isWorkflow(job) ? placeWorkflow(session, job, now) : job))
+}
+
+function endClaims(
+  session: Session,
+  placed: readonly SettledJob[],
+  written: readonly SettledJob[],
+  refused: readonly number[],
+  now: number,
+): void {
+  for (const [index, job] of written.entries())
+    if (!refused.includes(job.ref)) endClaim(session, job, placed[index]?.to ?? job.to, now)
+}
+
+/** Items and steps that settle themselves in a transaction of their handler: only their rows are written. */
+function appendSettled(session: Session, settled: readonly SettledJob[], now: number): SettleResult {
   const lost = settled
     .filter(({ ref, fence }) => session.statement(session.queries.holdsClaim).get(ref, fence) === undefined)
     .map(refOf)
+  writeLogs(session, settled, now)
   return { refused: [...lost, ...settleSteps(session, settled, lost)], changed: [] }
 }
 
@@ -112,7 +137,7 @@ function requeueJob(session: Session, job: SettledJob, now: number): boolean {
     )
   if (Number(changes) === 0) return false
   moved(session, job)
-  if (job.to === 'parked') noteEnds(session, [job])
+  if (job.to === 'parked') noteEnds(session, [job], now)
   if (job.to === 'ready') session.note({ ready: true })
   else if (isTimed(job.to)) session.note({ dueInMs: job.delayMs ?? 0 })
   return true
@@ -140,7 +165,7 @@ function endJobs(session: Session, ended: readonly SettledJob[], now: number): n
     moved(session, job)
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
   }
-  noteEnds(session, mine)
+  noteEnds(session, mine, now)
   if (mine.length > 0) session.note({ settled: true })
   return refused.map(refOf)
 }

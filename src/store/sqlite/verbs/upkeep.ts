@@ -1,6 +1,7 @@
 import type { Promoted } from '../../store.js'
 import { isAnyTodo, workOffLinks } from './links.js'
 import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'
+import { wakeDue } from './inbox.js'
 import { JobSession } from './job-session.js'
 import type { Session } from '../connection/session.js'
 
@@ -13,12 +14,13 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
   const promoted = isAnyGroup(session)
     ? promoteMembers(session, limit, now)
     : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
+  const woken = wakeDue(session, limit, now)
   if (promoted > 0) session.note({ ready: true })
   countMoves(session)
   const { cancelled, failedGroups, isFull } = completeGroups(new JobSession(session, now), limit)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return {
-    promoted,
+    promoted: promoted + woken,
     cancelledByParents: [...links.cancelledByParents, ...cancelled],
     again: links.again || isFull,
     expired: expired.map((row) => ({ ...row })),
@@ -38,7 +40,9 @@ export function nothingToPromote(session: Session, now: number): Promoted | unde
 }
 
 function nextInMs(session: Session, now: number): number | null {
-  const next = [nextTime(session, session.queries.nextDue), nextTime(session, session.queries.nextExpiry)]
+  const next = [session.queries.nextDue, session.queries.nextExpiry, session.queries.nextWake].map((sql) =>
+    nextTime(session, sql),
+  )
   const times = next.filter((time) => time !== null)
   return times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
 }

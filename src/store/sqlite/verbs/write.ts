@@ -28,6 +28,7 @@ export function writeJobs(session: Session, jobs: readonly NewJob[], now: number
       const job = jobs[i] as NewJob
       session.groupMoves.enter(job, state)
       if (job.options !== null) addLabels(session, first + i - from, job.options)
+      if (job.shape !== undefined) session.statement(session.queries.markWorkflow).run(first + i - from)
     }
     noteTimes(session, run.dueAt, run.expiresAt, now)
     from = run.end

@@ -1,0 +1,159 @@
+import { isTimed } from '../../../job/rules/states.js'
+import type { State } from '../../../job/rules/states.js'
+import type { Claim, Inserted, SettledJob } from '../../store.js'
+import { cancelCalled, stepRowOf, writeChildren } from '../../verbs/workflows.js'
+import type { StoredStep } from '../../verbs/workflows.js'
+import { runVerb } from '../../verbs/verb.js'
+import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowEnd, WorkflowLog } from '../../workflows.js'
+import type { Session } from '../connection/session.js'
+import { apart, countMoves } from './groups.js'
+import { readInbox, takeInbox } from './inbox.js'
+import { JobSession } from './job-session.js'
+import { dropLinks } from './moves.js'
+import { stepColumns } from './sequences.js'
+
+/** The logs of claimed workflows. Those whose claim is lost are left out. */
+export function readLogs(session: Session, claims: readonly KeptClaim[], now: number): WorkflowLog[] {
+  return claims.flatMap((claim) => (isHeld(session, claim) ? [readLog(session, claim, now)] : []))
+}
+
+function isHeld(session: Session, { ref, fence }: Claim): boolean {
+  return session.statement(session.queries.holdsClaim).get(ref, fence) !== undefined
+}
+
+function readLog(session: Session, { ref, keptFence }: KeptClaim, now: number): WorkflowLog {
+  const { queries } = session
+  session.statement(queries.markWorkflow).run(ref)
+  const stored = session.statement(queries.suspensionOf).get(ref) as StoredSuspension | undefined
+  if (stored !== undefined) session.statement(queries.clearSuspension).run(ref)
+  const { run, last_fence, deadline_at, next_no, retried_at } = stored ?? NEVER_SUSPENDED
+  const isKept = keptFence !== null && keptFence === last_fence
+  const rows = isKept ? undefined : (session.statement(queries.readLog).all(ref, run) as unknown as StoredStep[])
+  const at = new JobSession(session, now)
+  const answered = rows?.map((row) => stepRowOf(at, run, row))
+  const lastNo = Math.max(-1, ...(answered ?? []).map(({ no }) => no ?? -1))
+  return {
+    ...readInbox(session, ref),
+    run,
+    deadlineAt: deadline_at,
+    retriedAt: retried_at,
+    nextNo: Math.max(next_no, lastNo + 1),
+    rows: answered,
+  }
+}
+
+interface StoredSuspension {
+  readonly run: number
+  readonly last_fence: number | null
+  readonly deadline_at: number | null
+  readonly next_no: number
+  readonly retried_at: number | null
+}
+
+const NEVER_SUSPENDED: StoredSuspension = { run: 0, last_fence: null, deadline_at: null, next_no: 0, retried_at: null }
+
+export function readInboxes(session: Session, claims: readonly Claim[]): Inbox[] {
+  return claims.map(({ ref }) => readInbox(session, ref))
+}
+
+/** Appends to the logs of workflows whose claims go on. A child that is refused undoes its own append alone. */
+export function appendSteps(session: Session, appends: readonly LogAppend[], now: number): LogAppended[] {
+  return appends.map((append) => {
+    if (append.children.length === 0) return appendOne(session, append, now)
+    const done = apart(session, () => appendOne(session, append, now))
+    return 'error' in done ? { ref: append.ref, held: true, children: [], error: done.error } : done.value
+  })
+}
+
+function appendOne(session: Session, append: LogAppend, now: number): LogAppended {
+  const { ref, fence } = append
+  if (!isHeld(session, append)) return { ref, held: false, children: [] }
+  const children = writeLog(session, append, append, now)
+  if (append.endsStreak) session.statement(session.queries.endStreak).run(ref, fence)
+  countMoves(session)
+  return { ref, held: true, children }
+}
+
+type Written = Pick<LogAppend, 'run' | 'rows' | 'taken' | 'children' | 'cancelled'>
+
+/** Writes rows under the fence, with the jobs that they call and what they take from the inbox. */
+function writeLog(session: Session, { ref, fence }: Claim, written: Written, now: number): readonly Inserted[] {
+  const at = new JobSession(session, now)
+  const { rows, inserted } =
+    written.children.length === 0
+      ? { rows: written.rows, inserted: [] }
+      : runVerb(writeChildren(at, { ...written, ref }))
+  const append = session.statement(session.queries.appendStep)
+  const isNew = rows.map((row) => Number(append.run(...stepColumns(row), ref, fence).changes) > 0)
+  // An append that is repeated because its reply was lost takes nothing: the number of a taken row is given again.
+  const isRepeated = rows.some(({ no }) => no !== null) && !rows.some(({ no }, index) => no !== null && isNew[index])
+  if (!isRepeated) takeInbox(session, ref, written.taken)
+  if (written.cancelled.length > 0) runVerb(cancelCalled(at, ref, written.cancelled))
+  return inserted
+}
+
+/** Writes the rows of settlements whose claims still hold: the claim, with which they are guarded, ends after this. */
+export function writeLogs(session: Session, settled: readonly SettledJob[], now: number): void {
+  for (const job of settled)
+    if (job.workflow !== undefined && isHeld(session, job)) writeLog(session, job, job.workflow, now)
+}
+
+/**
+ * The settlement of a workflow with its place: one that is suspended is ready at once when its inbox has what it waits
+ * for. Both are in the transaction that reads the inbox, so that no row comes between.
+ */
+export function placeWorkflow(session: Session, job: SettledJob, now: number): SettledJob {
+  const { workflow } = job
+  if (workflow?.restarted !== undefined) return { ...job, to: 'ready', delayMs: 0 }
+  const suspended = workflow?.suspended
+  if (suspended === undefined) return job
+  const isOver =
+    session.statement(session.queries.isWaitOver).get(job.ref, JSON.stringify(suspended.waits)) !== undefined
+  if (isOver || (suspended.wakeAt !== null && suspended.wakeAt <= now)) return { ...job, to: 'ready', delayMs: 0 }
+  const isDueThen = isTimed(job.to) && suspended.wakeAt !== null
+  return { ...job, delayMs: isDueThen ? suspended.wakeAt - now : 0 }
+}
+
+/** What a settlement writes beside the place of the job, once the claim has ended. `wanted`: before a pause altered it. */
+export function endClaim(session: Session, job: SettledJob, wanted: State, now: number): void {
+  const { ref, fence, to, workflow } = job
+  if (workflow === undefined) return
+  const { queries } = session
+  if (workflow.restarted !== undefined) restart(session, ref, workflow, now)
+  else if (workflow.suspended !== undefined) suspend(session, { ref, fence }, workflow, { to, wanted }, now)
+  else if (to === 'done' || to === 'failed' || to === 'cancelled') {
+    dropLinks(session, ref)
+    if (workflow.forgetFrom !== null) session.statement(queries.putForgetFrom).run(ref, workflow.forgetFrom)
+  }
+}
+
+function suspend(
+  session: Session,
+  { ref, fence }: Claim,
+  { suspended, deadlineAt }: WorkflowEnd,
+  { to, wanted }: { readonly to: State; readonly wanted: State },
+  now: number,
+): void {
+  const { waits, wakeAt } = suspended ?? { waits: [], wakeAt: null }
+  const isWaiting = wanted !== 'ready'
+  const blockedUntil = isWaiting && wanted === 'blocked' ? wakeAt : null
+  session
+    .statement(session.queries.suspend)
+    .run(
+      ref,
+      isWaiting ? JSON.stringify(waits) : null,
+      blockedUntil,
+      isWaiting && to === 'paused' ? wanted : null,
+      fence,
+      deadlineAt,
+    )
+  if (blockedUntil !== null && to !== 'paused') session.note({ dueInMs: Math.max(0, blockedUntil - now) })
+}
+
+/** The next run begins with an empty log and the new input. The rows of this one are removed later. */
+function restart(session: Session, ref: number, { run, restarted, deadlineAt }: WorkflowEnd, now: number): void {
+  const { queries } = session
+  session.statement(queries.putInput).run(restarted?.input ?? '', ref)
+  session.statement(queries.addLeftover).run(ref, run, null, now, 0)
+  session.statement(queries.restartWorkflow).run(ref, run + 1, deadlineAt)
+}

@@ -9,30 +9,38 @@ const POSTGRES = ['test/postgres/global-setup.ts']
 const BEHAVIOUR = [
   'engine',
   'cancel',
-  'hooks',
-  'context',
   'unique',
-  'timers',
   'findings',
-  'bad-input',
   'links',
   'recurring',
   'groups',
   'sequences',
   'secrets',
-  'clocks',
   'liveness',
-  'signals',
-  'blocked-loop',
-  'floating',
   'model',
   'bounds',
-  'option-effects',
   'seams',
 ]
 
-/** The same, with many processes or minutes of run time: on PostgreSQL they run with the matrix, so that `npm test` stays short. */
-const LONG_BEHAVIOUR = ['crashes', 'cancel-processes', 'examples', 'wake']
+/**
+ * The same, with many processes, or of code above the store: on PostgreSQL they run with the matrix, so that `npm test`
+ * stays short. What the store does for them is in its contract.
+ */
+const LONG_BEHAVIOUR = [
+  'crashes',
+  'cancel-processes',
+  'examples',
+  'wake',
+  'hooks',
+  'context',
+  'timers',
+  'bad-input',
+  'clocks',
+  'signals',
+  'blocked-loop',
+  'floating',
+  'option-effects',
+]
 const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LONG_BEHAVIOUR] : BEHAVIOUR
 
 /** They take a minute or more, mostly waiting: they begin first, so that they do not end last. */

@@ -14,6 +14,7 @@ const BEHAVIOUR = [
   'links',
   'recurring',
   'groups',
+  'live',
   'sequences',
   'secrets',
   'liveness',

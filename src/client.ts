@@ -22,6 +22,10 @@ import { groupHandle } from './client/commands/groups.js'
 import type { GroupHandle } from './client/commands/groups.js'
 import { queryOf } from './client/read/query.js'
 import { toRecord } from './client/read/records.js'
+import { watchesOf } from './client/read/watch.js'
+import type { Watches } from './client/read/watch.js'
+import type { LiveContext } from './live/live.js'
+import type { LiveState } from './job/live-state.js'
 import { awaitResult } from './client/read/await-result.js'
 import { ResultWaiters } from './client/read/result-waiters.js'
 import { canBeId, checkEdit, checkFilter, checkId, checkResultOptions } from './client/check-arguments.js'
@@ -29,8 +33,6 @@ import type { Capture } from './job/attempt/capture.js'
 import type { Command } from './job/rules/command.js'
 import { parseDuration } from './job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
-import { refuseWatch } from './client/refuse-watch.js'
-import type { WithoutWatch } from './client/refuse-watch.js'
 import type { CountFilter, JobCount, JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/definition/registry.js'
 import { isKey } from './job/definition/check-options.js'
@@ -41,6 +43,7 @@ import type { Claim, JobRow, NewJob } from './store/store.js'
 export interface ClientParts extends Omit<CommandParts, 'keepCancelledMs'> {
   readonly registry: Registry
   readonly codec: Codec
+  readonly live: LiveContext
   /** Reads the caller's async context at each enqueue; undefined when nothing is captured. */
   readonly capture: Capture | undefined
   /** True inside a handler of this mill, where waiting for a result is refused. */
@@ -57,6 +60,7 @@ export class Client {
   readonly #enqueuer: Enqueuer
   readonly #sequences: SequenceWriter
   readonly #commands: CommandParts
+  readonly #watches: Watches
 
   constructor(parts: ClientParts) {
     this.#parts = parts
@@ -65,6 +69,7 @@ export class Client {
     this.#enqueuer = new Enqueuer(enqueuing)
     this.#sequences = new SequenceWriter(enqueuing)
     this.#commands = { ...parts, keepCancelledMs: (name) => this.#keepMs(name, 'cancelled') }
+    this.#watches = watchesOf({ ...parts, record: (row) => this.#record(row) })
   }
 
   enqueue(
@@ -182,6 +187,7 @@ export class Client {
     return groupHandle(
       {
         store: this.#parts.store,
+        watch: this.#watches.group,
         plan: (...args) => this.#enqueuer.plan(...args),
         planSync: (...args) => this.#enqueuer.planSync(...args),
         command: (row, command) => commandJob(this.#commands, row.id, command, (r) => this.#change(command, r), row),
@@ -278,15 +284,20 @@ export class Client {
   }
 
   #handle(id: string, isNew: boolean): Handle<unknown> {
-    const handle: Handle<unknown> & WithoutWatch = {
+    const handle: Handle<unknown> = {
       id,
       isNew,
       get: () => this.get(id),
       cancel: () => this.cancel(id),
       result: (options) => this.#result(id, options),
-      watch: () => refuseWatch('handle', 'read handle.get() now and then, or await handle.result()'),
+      watch: () => this.watch(id),
     }
     return handle
+  }
+
+  /** The record of a job as live state; undefined when there is no such job. */
+  watch(id: string): LiveState<JobRecord | undefined> {
+    return this.#watches.job(checkId(id))
   }
 
   #result(id: string, options: { readonly timeout?: unknown } = {}): Promise<unknown> {
@@ -306,6 +317,7 @@ export class Client {
     return {
       ...this.#commands,
       codecOf: (name) => this.#codecOf(name),
+      watch: this.#watches.sequence,
       handle: (id) => this.#handle(id, false),
       nameOf: (job) => this.#parts.registry.lookUp(job).job.name,
     }

@@ -24,6 +24,7 @@ import { encryptedStore } from './store/encrypted/encrypted-store.js'
 import { thenOrRetry } from './store/unknown-outcome.js'
 import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
+import { LiveContext } from './live/live.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
 import { toListedJob } from './mill/listed-job.js'
 import type { MillParts } from './mill/parts.js'
@@ -99,6 +100,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #parts: Pick<MillParts, 'startParts' | 'quarantineMs' | 'blockGraceMs' | 'uncaught'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
+  readonly #live: LiveContext
   /** Disabled at the close: before Node 24, every promise of the process costs more for each storage that is enabled. */
   readonly #inside = new AsyncLocalStorage<Running>()
   #started: StartedParts | undefined
@@ -133,6 +135,9 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#hooksAndContext = withHooksAndContext(options, { events, executor })
     this.#events = this.#hooksAndContext.events
     this.#unregistered = new UnregisteredJobs(registry, log)
+    this.#live = new LiveContext(store.changes, world, (error) =>
+      this.#events.storeFailed('read what is watched', error),
+    )
     this.#client = new Client({
       world,
       store,
@@ -140,6 +145,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       codec: options.codec ?? defaultCodec,
       capture: this.#hooksAndContext.capture,
       insideHandler: () => this.#inside.getStore() !== undefined,
+      live: this.#live,
       callingJob: () => this.#inside.getStore()?.id,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       unregistered: (name) => this.#unregistered.note(name),
@@ -150,7 +156,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       store,
       events: this.#events,
     })
-    this.schedules = recurringOf({ world, store, registry, events: this.#events }, this.#client)
+    this.schedules = recurringOf({ world, store, registry, events: this.#events, live: this.#live }, this.#client)
     this.#warn()
     store.info.onNotice?.((notice) => this.#notice(notice))
   }
@@ -183,6 +189,10 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   count: Mill['count'] = (filter) => this.#client.count(filter)
   find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
   handle: Mill['handle'] = (id) => this.#client.handle(id)
+  watch: Mill['watch'] = (id) => this.#client.watch(id)
+  get live(): Mill['live'] {
+    return this.#live.shown
+  }
   retry: Mill['retry'] = byIdAlone('retry', (id) => this.#client.retry(id))
   cancel: Mill['cancel'] = byIdAlone('cancel', (id) => this.#client.cancel(id))
   pause: Mill['pause'] = byIdAlone('pause', (id) => this.#client.pause(id))
@@ -253,6 +263,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     } finally {
       // When the process is about to exit, pending results must stay pending: a rejected top-level await would change the exit code.
       if (!isEnding) this.#client.close()
+      await this.#live.close()
       await this.#store.close().finally(() => this.#inside.disable())
     }
   }

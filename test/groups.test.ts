@@ -396,10 +396,6 @@ describe('wrong input for a group', () => {
     [(mill: Mill) => mill.group('g', { whendone: [] } as never), /did you mean "whenDone"/],
     [(mill: Mill) => mill.group('g', { whenDone: report } as never), /whenDone must be \[job, payload, options\]/],
     [(mill: Mill) => mill.group('g', { whenDone: [] } as never), /whenDone must be .*, got an array of 0/],
-    [
-      (mill: Mill) => (mill.group('g') as never as { watch(): void }).watch(),
-      /group\.watch\(\) is not yet .* group\.progress\(\)/,
-    ],
   ])('throws at once: %#', async (call, message) => {
     const mill = await open()
     expect(() => call(mill)).toThrow(message)

@@ -1,6 +1,7 @@
 import type { AnyJob } from './definition/define.js'
 import type { OnParentFailure } from './rules/links.js'
 import type { Duration, When } from './duration/duration.js'
+import type { LiveState } from './live-state.js'
 import type { JobRecord } from './record.js'
 import type { RetryOptions } from './rules/retry.js'
 import type { UniqueOptions } from './definition/unique-options.js'
@@ -72,4 +73,6 @@ export interface Handle<Result, Payload = unknown> {
    * Rejects with JobFailedError, JobCancelledError, JobGoneError or TimeoutError.
    */
   result(options?: { readonly timeout?: Duration | number | undefined }): Promise<Result>
+  /** The job's record as live state, which is read while it is observed; undefined when there is no such job. */
+  watch(): LiveState<JobRecord<Payload, Result> | undefined>
 }

@@ -1,3 +1,5 @@
+import type { LiveState } from '../job/live-state.js'
+import type { Context } from '../reactive/index.js'
 import type { JobEdit } from '../client/commands/edit.js'
 import type { FlowBuilder, FlowHandles } from '../client/flow/flow.js'
 import type { GroupHandle, GroupOptions } from '../client/commands/groups.js'
@@ -174,6 +176,27 @@ export interface Mill {
   count(filter?: CountFilter): Promise<JobCount>
   /** A handle for a stored id. */
   handle(id: string): Handle<unknown>
+  /**
+   * A job's record as live state: a signal that follows the job in any process, and is read only while it is observed.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * for await (const record of mill.watch('01890a5d-ac96-774b-bcce-b302099a8057')) {
+   *   console.log(record?.state, record?.progress)
+   *   if (record === undefined || record.settledAt !== undefined) break
+   * }
+   * await mill.close()
+   * ```
+   */
+  watch(id: string): LiveState<JobRecord | undefined>
+  readonly live: {
+    /**
+     * The context of `millrace/reactive` in which `watch()` makes its signals, unless another one is current: enter it to make
+     * computeds and effects over them. It ends with the mill.
+     */
+    readonly context: Context
+  }
   /** Runs a failed, cancelled, parked or retrying job again now, with a full set of retries. False when it is none of those. */
   retry(id: string): Promise<boolean>
   /**

@@ -38,11 +38,9 @@ export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   dashboard: { how: 'reject', instead: LIST },
   healthy: { how: 'throw', instead: 'call mill.get(id) with any id: it rejects when the store cannot be used' },
   health: { how: 'throw', instead: 'call mill.get(id) with any id: it rejects when the store cannot be used' },
-  watch: { how: 'throw', instead: POLL_OR_HOOK },
   events: { how: 'throw', instead: POLL_OR_HOOK },
   changes: { how: 'throw', instead: POLL_OR_HOOK },
   stats: { how: 'throw when read', instead: 'count the attempts in hooks.settle' },
-  live: { how: 'throw when read', instead: POLL_OR_HOOK },
 }
 
 /** Refuses them by name: "mill.send is not a function" would say neither that it is planned nor what to use instead. */

@@ -1,8 +1,11 @@
 import type { Client } from '../client.js'
 import { decodeStored } from '../client/read/records.js'
+import { isSameJson } from '../live/live.js'
+import type { LiveContext } from '../live/live.js'
 import type { Registry } from '../job/definition/registry.js'
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { FireParts } from '../schedule/fire.js'
+import type { ScheduleRecord } from '../schedule/record.js'
 import { Recurring } from '../schedule/recurring.js'
 import type { Store } from '../store/store.js'
 import type { World } from '../world/world.js'
@@ -29,8 +32,13 @@ export function firePartsOf({ world, store, registry, events }: Wired): FirePart
 }
 
 /** The commands of `mill.schedules`, wired to a mill's client. */
-export function recurringOf(wired: Wired, client: Client): Recurring {
-  return new Recurring({
+export function recurringOf(wired: Wired & { readonly live: LiveContext }, client: Client): Recurring {
+  const watch = wired.live.kind<ScheduleRecord[], ScheduleRecord[]>({
+    read: async () => [await recurring.list()],
+    isSame: isSameJson,
+    valueOf: (schedules) => schedules,
+  })
+  const recurring = new Recurring({
     ...firePartsOf(wired),
     template: (job, payload, options, problems) => client.template(job, payload, options, problems),
     toHandle: (id) => client.handle(id),
@@ -38,5 +46,7 @@ export function recurringOf(wired: Wired, client: Client): Recurring {
       const decoded = decodeStored(wired.registry.codecOf(name), payload)
       return decoded.ok ? decoded.value : undefined
     },
+    watch: () => watch('all'),
   })
+  return recurring
 }

@@ -1,5 +1,6 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError, InvalidPayloadError, UnknownScheduleError } from '../errors.js'
+import type { LiveState } from '../job/live-state.js'
 import type { Problem } from '../errors.js'
 import { refuseOptions } from '../job/definition/check-fields.js'
 import { checkName } from '../job/definition/check-options.js'
@@ -37,6 +38,7 @@ export interface RecurringParts extends FireParts {
   ) => Promise<NewJob>
   readonly toHandle: (id: string) => Handle<unknown>
   readonly decode: (name: string, payload: Encoded) => unknown
+  readonly watch: () => LiveState<ScheduleRecord[]>
 }
 
 /** Commands for schedules, by their ids. */
@@ -54,6 +56,8 @@ export interface Schedules {
   backfill(id: string, from: Instant, to: Instant): Promise<number>
   /** The ledger, newest first: at most 100 rows, or `limit`; `before` an instant returns the older ones. */
   ticks(id: string, options?: { readonly limit?: number; readonly before?: Instant }): Promise<TickRecord[]>
+  /** The first 1,000 schedules as live state, which is read while it is observed. */
+  watch(): LiveState<ScheduleRecord[]>
 }
 
 /** The commands for recurring jobs. Each reads the schedule, decides, and writes under the revision it read, or retries. */
@@ -96,6 +100,10 @@ export class Recurring implements Schedules {
     refuse('schedules.list()', checkListOptions(options))
     const { schedules } = await this.#parts.store.schedules.listSchedules(options.after ?? '', options.limit ?? LIST)
     return schedules.map((row) => this.#record(row))
+  }
+
+  watch(): LiveState<ScheduleRecord[]> {
+    return this.#parts.watch()
   }
 
   async get(id: string): Promise<ScheduleRecord | undefined> {

@@ -135,7 +135,7 @@ export interface WorkflowEnd extends Omit<LogAppend, 'ref' | 'fence' | 'endsStre
    * names, or a cancel.
    */
   readonly suspended?: Suspension | undefined
-  /** The workflow begins anew: the run after this one, with an empty log. */
+  /** The workflow restarts: the next run begins with an empty log. */
   readonly restarted?: { readonly input: Encoded } | undefined
   /** By the store's clock; null: none. */
   readonly deadlineAt: number | null

@@ -145,6 +145,9 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
   {
     why: 'how much is claimed in advance, read at once or weighed: a pace that changes no result',
     bounds: [
+      'src/client/read/watch.ts#READ_BATCH',
+      'src/live/observed-reads.ts#PACE_MS',
+      'src/live/observed-reads.ts#POLL_MS',
       'src/worker/claim.ts#BATCH_BYTES_MAX',
       'src/worker/claim.ts#LOOK_AHEAD_MS',
       'src/worker/in-flight/in-flight.ts#HELD_PER_TURN_MAX',

@@ -9,12 +9,11 @@ import type { EnqueueArguments, EnqueueOptions, Enqueueable } from '../../job/en
 import { progressOf } from '../../job/rules/group-progress.js'
 import type { GroupProgress } from '../../job/rules/group-progress.js'
 import type { State } from '../../job/rules/states.js'
+import type { LiveState } from '../../job/live-state.js'
 import type { WhenDone } from '../../store/groups.js'
 import type { FindQuery } from '../../store/find.js'
 import { allOrUnknown, withContinuation } from '../../store/unknown-outcome.js'
 import type { JobRow, Store } from '../../store/store.js'
-import { refuseWatch } from '../refuse-watch.js'
-import type { WithoutWatch } from '../refuse-watch.js'
 
 /** Members that a command for the whole group reads at a time. */
 const PAGE = 500
@@ -37,6 +36,8 @@ export interface GroupHandle {
   cancel(): Promise<number>
   /** Runs every failed member again, with all its retries. One whose key another job holds now is left out. */
   retryFailed(): Promise<number>
+  /** Its progress as live state, which is read while it is observed. */
+  watch(): LiveState<GroupProgress>
 }
 
 export interface GroupOptions<Payload = unknown, Result = unknown> {
@@ -50,6 +51,7 @@ type WhenDoneArguments = readonly [job: Enqueueable, payload?: unknown, options?
 
 export interface GroupParts {
   readonly store: Store
+  readonly watch: (group: string) => LiveState<GroupProgress>
   /** Checks and encodes a job that the store enqueues later. */
   readonly plan: (...args: WhenDoneArguments) => Promise<WhenDone>
   /** The synchronous form, for a call with `tx`. */
@@ -74,7 +76,7 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
       check(group, verb, refuseOptions(unexpected, 'it is for all members'))
       return commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
     }
-  const handle: GroupHandle & WithoutWatch = {
+  const handle: GroupHandle = {
     id: group,
     progress: async (narrow = {}) => {
       check(group, 'progress', checkFields(narrow, '', { fields: { queue: isName } }))
@@ -85,7 +87,7 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
     resume: forAll('resume', 'resume', ['paused', 'running']),
     cancel: forAll('cancel', 'cancel', ['scheduled', 'ready', 'retrying', 'blocked', 'paused', 'running']),
     retryFailed: forAll('retryFailed', 'retry', ['failed']),
-    watch: () => refuseWatch('group', 'read group.progress() now and then'),
+    watch: () => parts.watch(group),
   }
   return handle
 }

@@ -10,10 +10,10 @@ import type { Enqueueable, Handle } from '../../job/enqueue.js'
 import { sequenceState } from '../../job/rules/sequence.js'
 import type { SequenceState, SequenceVerb } from '../../job/rules/sequence.js'
 import type { OutputRow, SequenceRow, StepNote } from '../../store/sequences.js'
+import type { Store } from '../../store/store.js'
 import { canBeId, checkId } from '../check-arguments.js'
 import type { CommandParts } from '../commands/command.js'
-import { refuseWatch } from '../refuse-watch.js'
-import type { WithoutWatch } from '../refuse-watch.js'
+import type { LiveState } from '../../job/live-state.js'
 import { decodeStored } from '../read/records.js'
 import { changeSequence, notASequence } from './change-sequence.js'
 
@@ -38,6 +38,8 @@ export interface Sequence<Result = unknown> {
   output(options?: SequenceOutputOptions): Promise<SequenceOutput<Result>[]>
   /** Waits until all items are done. Rejects as `handle.result()` does. */
   result(options?: { readonly timeout?: Duration | number | undefined }): Promise<{ done: number; total: number }>
+  /** Its progress as live state, which is read while it is observed; undefined while there is no such sequence. */
+  watch(): LiveState<SequenceProgress | undefined>
 }
 
 export interface SequenceOutputOptions {
@@ -80,7 +82,12 @@ export interface SequenceOutput<Result = unknown> {
   readonly endedAt: Date
 }
 
+/** An id, or the name of the job and the key. */
+export type SequenceTarget = string | readonly [name: string, key: string]
+
 export interface SequenceParts extends CommandParts {
+  /** Live state by the id of a sequence, or by the name of its job and its key. */
+  readonly watch: (target: SequenceTarget) => LiveState<SequenceProgress | undefined>
   readonly codecOf: (name: string) => Codec
   readonly handle: (id: string) => Handle<unknown>
   readonly nameOf: (job: Enqueueable) => string
@@ -92,22 +99,19 @@ export const OUTPUT_LIMIT_MAX = 1_000
 
 /** A sequence that was just written. */
 export function writtenSequence(parts: SequenceParts, { id, isNew }: Pick<Handle<unknown>, 'id' | 'isNew'>): Sequence {
-  return new SequenceHandle(parts, () => Promise.resolve(id), id, isNew)
+  return new SequenceHandle(parts, id, isNew)
 }
 
 /** A sequence by its id or [job, key]; nothing is read before a verb is called. */
 export function findSequence(parts: SequenceParts, target: unknown): Sequence {
   if (!Array.isArray(target)) {
-    const id = checkTarget(target)
-    return new SequenceHandle(parts, () => Promise.resolve(id), id, false)
+    return new SequenceHandle(parts, checkTarget(target), false)
   }
   const [job, key] = target as readonly unknown[] as readonly [Enqueueable, unknown]
   const wrong = isKey(key)
   if (typeof wrong === 'string')
     throw new InvalidOptionsError('sequence([job, key])', [{ path: 'key', message: wrong }])
-  const name = parts.nameOf(job)
-  const find = async (): Promise<string | undefined> => (await parts.store.jobs.readKeyed(name, key as string))?.id
-  return new SequenceHandle(parts, find, '', false)
+  return new SequenceHandle(parts, [parts.nameOf(job), key as string], false)
 }
 
 function checkTarget(target: unknown): string {
@@ -116,16 +120,16 @@ function checkTarget(target: unknown): string {
   throw new InvalidOptionsError('sequence()', [{ path: 'id', message }])
 }
 
-class SequenceHandle implements Sequence, WithoutWatch {
+class SequenceHandle implements Sequence {
   readonly isNew: boolean
   readonly #parts: SequenceParts
-  readonly #find: () => Promise<string | undefined>
+  readonly #target: SequenceTarget
   #id: string
 
-  constructor(parts: SequenceParts, find: () => Promise<string | undefined>, id: string, isNew: boolean) {
+  constructor(parts: SequenceParts, target: SequenceTarget, isNew: boolean) {
     this.#parts = parts
-    this.#find = find
-    this.#id = id
+    this.#target = target
+    this.#id = typeof target === 'string' ? target : ''
     this.isNew = isNew
   }
 
@@ -158,9 +162,7 @@ class SequenceHandle implements Sequence, WithoutWatch {
   }): Promise<{ done: number; total: number }> =>
     (await this.#parts.handle(await this.#need()).result(options)) as { done: number; total: number }
 
-  watch(): never {
-    return refuseWatch('sequence', 'read sequence.progress() now and then')
-  }
+  watch = (): LiveState<SequenceProgress | undefined> => this.#parts.watch(this.#target)
 
   async #change(verb: SequenceVerb, options: unknown): Promise<boolean> {
     check(verb, refuseOptions(options, 'the verb commits by itself'))
@@ -175,10 +177,22 @@ class SequenceHandle implements Sequence, WithoutWatch {
   }
 
   async #resolve(): Promise<string | undefined> {
-    const id = await this.#find()
+    const id = await sequenceId(this.#parts.store, this.#target)
     if (id !== undefined) this.#id = id
     return id
   }
+}
+
+/** The id of the unfinished sequence that holds the key, else of the newest that had it. */
+async function sequenceId(store: Store, target: SequenceTarget): Promise<string | undefined> {
+  return typeof target === 'string' ? target : (await store.jobs.readKeyed(...target))?.id
+}
+
+/** The progress of a sequence; undefined when there is none. */
+export async function readProgress(store: Store, target: SequenceTarget): Promise<SequenceProgress | undefined> {
+  const id = await sequenceId(store, target)
+  const row = id === undefined ? undefined : await store.sequences.readSequence(id)
+  return row?.isSequence === true ? progressOf(row) : undefined
 }
 
 const isLimit = (value: unknown): string | undefined => {

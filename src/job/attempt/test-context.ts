@@ -74,12 +74,14 @@ function noDatabase(): object {
 
 /** No job was enqueued, so the methods of this handle are refused by name. */
 function recordedHandle(id: string): Handle<never, never> {
-  const refuse = (what: string) => (): Promise<never> =>
-    Promise.reject(
-      new NotYetError(
-        `handle.${what}() of a job enqueued under a recording context`,
-        'test on a queue, with testing({ jobs }) of millrace/testing',
-      ),
+  const refusal = (what: string): NotYetError =>
+    new NotYetError(
+      `handle.${what}() of a job enqueued under a recording context`,
+      'test on a queue, with testing({ jobs }) of millrace/testing',
     )
-  return { id, isNew: true, get: refuse('get'), cancel: refuse('cancel'), result: refuse('result') }
+  const refuse = (what: string) => (): Promise<never> => Promise.reject(refusal(what))
+  const watch = (): never => {
+    throw refusal('watch')
+  }
+  return { id, isNew: true, get: refuse('get'), cancel: refuse('cancel'), result: refuse('result'), watch }
 }

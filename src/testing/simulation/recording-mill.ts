@@ -94,6 +94,7 @@ function recordedSequences(mill: Mill, sim: Simulation): unknown {
       progress: () => sequence.progress(),
       output: (options) => sequence.output(options),
       result: (options) => sequence.result(options),
+      watch: () => sequence.watch(),
     }
   }
   return (...args: readonly [string, (readonly unknown[])?, SequenceOptions?]) => {

@@ -25,12 +25,14 @@ export const ENQUEUEING: readonly Scenario[] = [
     async run(stage) {
       const first = await stage.enqueue('work', { n: 1, ms: 300 }, { key: 'k' })
       const second = await stage.enqueue('work', { n: 2 }, { key: 'k' })
+      if (second.isNew) await stage.expectState(first.id, 'done')
       await stage.until(first.id, (state) => state === 'done')
+      // An answer that came late enough found the key free: the first job had ended.
       if (second.isNew) await stage.until(second.id, (state) => state === 'done')
       const third = await stage.enqueue('work', { n: 3 }, { key: 'k' })
       await stage.until(third.id, (state) => state === 'done')
     },
-    check: (stage) => stage.expectJobs((jobs) => jobs.length <= 2 + stage.repeated, 'a key was held by two jobs'),
+    check: (stage) => stage.expectJobs((jobs) => jobs.length <= 3 + stage.repeated, 'a key was held by two jobs'),
   },
   {
     name: 'enqueue-unique',
@@ -93,7 +95,7 @@ export const ENQUEUEING: readonly Scenario[] = [
       await stage.until(first.id, (state) => state === 'running' || state === 'done')
       const next = await stage.call(() => mill.schedule('work', { n: 3 }, 100, { key: 's' }))
       await stage.until(next.id, (state) => state === 'done')
-      await stage.call(() => mill.schedule('work', { n: 4 }, 5_000, { key: 's' }))
+      await stage.call(() => mill.schedule('work', { n: 4 }, 600_000, { key: 's' }))
       await stage.call(() => mill.unschedule('work', 's'))
     },
     check: (stage) =>

@@ -99,11 +99,11 @@ export class LogLimitError extends MillraceError {
   }
 }
 
-/** Two live spins have the same address and contradictory options. */
+/** Two live spins have the same address and contradictory options, or a key is used twice outside any body. */
 export class AddressCollisionError extends MillraceError {
   readonly addr: string
   constructor(addr: string, detail: string) {
-    super('E_ADDRESS', `${addr} is already taken ${detail}; give the two different keys`)
+    super('E_ADDRESS', `${addr} is already taken ${detail}; give the two different keys, or dispose the first`)
     this.addr = addr
   }
 }

@@ -16,6 +16,7 @@ import { Drainer, handleEach } from '../drain/drainer.js'
 import { LazyMap, LazySet } from '../drain/lazy-collections.js'
 import { EffectNode } from '../graph/effect.js'
 import {
+  AddressCollisionError,
   ContextStoppedError,
   DerefInDrainError,
   DisposedError,
@@ -344,6 +345,7 @@ export class ReactiveContext implements Context {
   openCell(kind: AddressKind, key: string | undefined, make: (addr: string) => Handle): Handle {
     const run = this.activeRun
     if (run === undefined) {
+      if (key !== undefined) this.refuseTaken(kind, key)
       const cell = make(this.scope.address(kind, key ?? ''))
       if (key !== undefined) this.register(cell, kind, key)
       this.restored?.claim(cell)
@@ -358,6 +360,15 @@ export class ReactiveContext implements Context {
     cells.set(addr, cell)
     this.restored?.claim(cell)
     return cell
+  }
+
+  /** A restored program finds a cell by its key: two of one key would get each other's state. */
+  refuseTaken(kind: AddressKind, key: string): void {
+    const name = countedName(kind, key)
+    for (let level: ReactiveContext | undefined = this; level !== undefined; level = level.parent) {
+      const addr = level.registry?.addressOf(name)
+      if (addr !== undefined) throw new AddressCollisionError(addr, `by another ${kind} with the key ${describe(key)}`)
+    }
   }
 
   /** Makes a cell or spin with a key known to snapshots. Its key is forgotten when it is disposed or was collected. */
@@ -503,17 +514,21 @@ export class ReactiveContext implements Context {
     else executor.executeAfter(0, session)
   }
 
-  /** One drain session. Its handlers see this context as current, and no active run or reader of the code that triggered it. */
   runSession(take: () => ReactiveEvent | undefined): SessionResult {
+    this.#take = take
+    return this.#inSession(handleAll)
+  }
+
+  /** One drain session. Its handlers see this context as current, and no active run or reader of the code that triggered it. */
+  #inSession<R>(handle: (context: ReactiveContext) => R): R {
     const { graph, activeRun, cause, activeStores } = this
     const { active } = graph
     this.activeRun = undefined
     this.cause = undefined
     this.activeStores = undefined
     graph.active = undefined
-    this.#take = take
     try {
-      return enter(this, handleAll)
+      return enter(this, handle)
     } finally {
       this.activeRun = activeRun
       this.cause = cause
@@ -531,20 +546,9 @@ export class ReactiveContext implements Context {
 
   /** A session of one event, the write that was just made. */
   #settleNow(): void {
-    const { graph, activeRun, cause, activeStores } = this
-    const { active } = graph
-    this.activeRun = undefined
-    this.cause = undefined
-    this.activeStores = undefined
-    graph.active = undefined
     try {
-      enter(this, settleWriteIn)
+      this.#inSession(settleWriteIn)
     } finally {
-      this.activeRun = activeRun
-      this.cause = cause
-      this.activeStores = activeStores
-      graph.active = active
-      this.#leftDrain?.()
       this.beforeRelease?.()
       this.#drainer.unlock()
     }

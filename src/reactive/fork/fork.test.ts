@@ -4,6 +4,7 @@ import type { Context, Spin } from '../index.js'
 import {
   ContextStoppedError,
   DerefInDrainError,
+  DisposedError,
   ForeignContextError,
   batch,
   computed,
@@ -640,5 +641,53 @@ describe('lifetime', () => {
     await ctx.stop()
     expect([fork.state, fork.inspect().timers, get(fork, rate)]).toEqual(['stopped', 0, 1])
     expect(() => fork.enter(() => rate.set(2))).toThrow(ContextStoppedError)
+  })
+})
+
+describe('disposed signals', () => {
+  test('a signal that a fork disposed stays as it was there, and lives on in the parent', () => {
+    const ctx = createSimulation()
+    const s = ctx.enter(() => signal(1))
+    const fork = ctx.fork()
+    const seen: number[] = []
+    fork.enter(() => effect(() => void seen.push(s.get())))
+    fork.enter(() => s.dispose())
+    s.set(2)
+    expect([s.get(), fork.enter(() => s.get()), seen]).toEqual([2, 1, [1]])
+    expect(() => fork.enter(() => s.set(3))).toThrow(DisposedError)
+  })
+
+  test('a signal that the parent disposed is disposed in forks that follow it, with its last value', () => {
+    const ctx = createSimulation()
+    const [s, own] = ctx.enter(() => [signal(1), signal(1)])
+    const [before, below] = [ctx.fork(), ctx.fork().fork()]
+    const seen: number[] = []
+    for (const fork of [before, below]) fork.enter(() => effect(() => void seen.push(s.get() + own.get())))
+    before.enter(() => own.set(10))
+    ctx.enter(() =>
+      batch(() => {
+        s.set(2)
+        s.dispose()
+        own.dispose()
+      }),
+    )
+    const after = ctx.fork()
+    for (const fork of [before, below, after]) {
+      expect(fork.enter(() => s.get())).toBe(2)
+      expect(() => fork.enter(() => s.set(3))).toThrow(DisposedError)
+    }
+    // What a fork has written is its own.
+    expect(before.enter(() => own.set(11))).toBe(11)
+    expect(() => below.enter(() => own.set(11))).toThrow(DisposedError)
+  })
+
+  test('a plain read in a fork makes no node there', () => {
+    const ctx = createSimulation()
+    const signals = ctx.enter(() => Array.from({ length: 100 }, (_, i) => signal(i)))
+    const fork = ctx.fork()
+    fork.enter(() => signals.forEach((s, i) => expect([s.get(), s.peek(), s.version]).toEqual([i, i, 0])))
+    expect(fork.inspect().nodes).toBe(0)
+    signals[0]?.set(7)
+    expect(fork.enter(() => signals[0]?.get())).toBe(7)
   })
 })

@@ -39,6 +39,10 @@ export class Forks {
     for (const fork of this.live()) if (fork.state === 'running') fork.overlay?.followWrites(written)
   }
 
+  followDispose(node: SignalNode): void {
+    for (const fork of this.live()) if (fork.state === 'running') fork.overlay?.followDispose(node)
+  }
+
   followDelivery(node: DeferredNode, result: Result<unknown>): void {
     for (const fork of this.live()) if (fork.state === 'running') fork.overlay?.followDelivery(node, result)
   }

@@ -123,6 +123,15 @@ export class Overlay {
     context.trigger()
   }
 
+  /** The parent has disposed a signal. Where the fork has written it, it is the fork's own and stays. */
+  followDispose(origin: SignalNode): void {
+    const copy = this.#copies.get(this.#parent.homeOf(origin))
+    if (!(copy instanceof SignalNode) || (copy.flags & FOLLOWING) === 0) return
+    this.followWrites([origin]) // The last write, if it was not passed on yet.
+    copy.dropped()
+    this.#context.trigger()
+  }
+
   /** The parent has delivered a deferred. */
   followDelivery(origin: DeferredNode, result: Result<unknown>): void {
     const copy = this.#copies.get(this.#parent.homeOf(origin))
@@ -235,12 +244,7 @@ export class Overlay {
 
   #makeCopy(origin: Place): Place {
     const context = this.#context
-    if (origin instanceof SignalNode) {
-      const copy = origin.copyTo(context.graph)
-      copy.flags |= FOLLOWING
-      return copy
-    }
-    if (origin instanceof ComputedNode) return origin.copyTo(context.graph)
+    if (origin instanceof SignalNode || origin instanceof ComputedNode) return origin.copyTo(context.graph)
     if (origin instanceof DeferredNode) {
       const copy = new DeferredNode(context, origin.addr)
       copy.isDelivered = origin.isDelivered
@@ -271,7 +275,6 @@ export class Overlay {
     copy.stamp = origin.stamp
     copy.spawned = origin.spawned
     copy.isSpent = origin.isSpent
-    copy.cancelBeforeStart = origin.cancelBeforeStart
     copy.cells = origin.cells && new Map(origin.cells)
     const dropped = copy.children
     copy.children = origin.children && this.#childrenOf(origin.children)

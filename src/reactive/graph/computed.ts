@@ -134,8 +134,8 @@ export class ComputedNode<T = unknown> extends DerivedNode implements Computed<T
     return new LatestValues(readableContext(this, 'computed values'), this)
   }
 
-  stream(): ReadableStream<T> {
-    return streamOf(this)
+  stream(...options: unknown[]): ReadableStream<T> {
+    return streamOf(this, options)
   }
 
   dropped(): void {}

@@ -1,4 +1,5 @@
 import type { ReactiveContext } from '../context/context.js'
+import { InvalidOptionsError } from '../../errors.js'
 import { ContextStoppedError } from '../errors.js'
 import * as host from '../host.js'
 
@@ -6,9 +7,8 @@ import * as host from '../host.js'
 interface Values<T> {
   get(): T
   [Symbol.asyncIterator](): AsyncIterableIterator<T>
-  /** Signals only. */
-  onDispose?(end: () => void): () => void
-  readonly isDisposed?: boolean
+  /** Signals only; see `SignalNode`. */
+  onDispose?(context: ReactiveContext, end: () => void): (() => void) | undefined
 }
 
 /**
@@ -68,10 +68,11 @@ export class LatestValues<T> implements AsyncIterableIterator<T> {
       () => observer.dispose(),
       () => void context.endings.delete(end),
     )
-    const isDisposed = this.#cell.isDisposed === true
-    if (!isDisposed && this.#cell.onDispose !== undefined) this.#release.push(this.#cell.onDispose(end))
+    // A computed is never disposed.
+    const cancel = this.#cell.onDispose === undefined ? (): void => {} : this.#cell.onDispose(context, end)
+    if (cancel !== undefined) this.#release.push(cancel)
     // The first run of the effect may have ended it already: then nothing is released later.
-    if (isDisposed || this.#error !== undefined) this.#end()
+    if (cancel === undefined || this.#error !== undefined) this.#end()
   }
 
   /** Runs as an effect: takes the value and records the dependency. */
@@ -115,13 +116,25 @@ interface Waiting<T> {
   readonly reject: (error: unknown) => void
 }
 
-/** A stream that asks for a value only when its reader does: it buffers nothing. */
-export function streamOf<T>(cell: Values<T>): ReadableStream<T> {
+/** A stream that asks for a value only when its reader does: it buffers nothing, and has no options. */
+export function streamOf<T>(cell: Values<T>, options: readonly unknown[]): ReadableStream<T> {
+  refuseOptions(options)
   const values = cell[Symbol.asyncIterator]()
   return host.makeStream<T>(
     () => values.next(),
     () => void values.return?.(),
   )
+}
+
+function refuseOptions([given]: readonly unknown[]): void {
+  if (given === undefined) return
+  const message = 'is no option: stream() has none, and its reader gets the latest value whenever it asks'
+  const names = typeof given === 'object' && given !== null ? Object.keys(given) : ['options']
+  if (names.length > 0)
+    throw new InvalidOptionsError(
+      'stream()',
+      names.map((path) => ({ path, message })),
+    )
 }
 
 const DEFERRED = /^\[object (Async|Generator)/

@@ -564,4 +564,32 @@ describe('readers of values', () => {
     await piped
     expect(seen).toEqual(['data: a\n\n', 'data: b\n\n'])
   })
+
+  test('a reader in a fork ends when the fork disposes the signal, and one of the parent does not', async () => {
+    const ctx = createContext()
+    const s = ctx.enter(() => signal(1))
+    const fork = ctx.fork()
+    const values = fork.enter(() => s[Symbol.asyncIterator]())
+    const others = s[Symbol.asyncIterator]()
+    expect([await values.next(), await others.next()]).toEqual(Array(2).fill({ done: false, value: 1 }))
+    const last = values.next()
+    fork.enter(() => s.dispose())
+    expect(await last).toEqual({ done: true, value: undefined })
+    s.set(2)
+    expect(await others.next()).toEqual({ done: false, value: 2 })
+    await ctx.close()
+  })
+
+  test('a stream has no options, and says so', () => {
+    const ctx = createSimulation()
+    const cells = ctx.enter(() => [signal(0), computed(() => 0)])
+    for (const cell of cells) {
+      const stream = cell.stream.bind(cell) as (options?: unknown) => unknown
+      const refused = expect.objectContaining({ code: 'E_INVALID_OPTIONS' })
+      expect(() => stream({ highWaterMark: 5 })).toThrow(refused)
+      expect(() => stream({ highWaterMark: 5 })).toThrow(/highWaterMark is no option/)
+      expect(() => stream(5)).toThrow(refused)
+      expect(stream({})).toBeInstanceOf(ReadableStream)
+    }
+  })
 })

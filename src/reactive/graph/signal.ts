@@ -5,7 +5,7 @@ import type { ReactiveContext } from '../context/context.js'
 import { ContextStoppedError, DisposedError, EffectTypeError, ForeignContextError, describe } from '../errors.js'
 import type { Cleanup } from './effect.js'
 import type { Graph } from './graph.js'
-import { DISPOSED, GraphNode, HOOKED, markObservers, readByActive, removeObservers } from './graph.js'
+import { DISPOSED, FOLLOWING, GraphNode, HOOKED, markObservers, readByActive, removeObservers } from './graph.js'
 import { LatestValues, isDeferredFunction, streamOf } from './latest-values.js'
 import { formatAddress } from '../replay/address.js'
 
@@ -131,15 +131,19 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   get version(): number {
-    return this.here('version').changes
+    return readableContext(this, 'signal.version').existing(this).changes
   }
 
   get(): T {
-    return this.graph.isForked ? this.here('get').readBy(this) : this.readBy(this)
+    if (!this.graph.isForked) return this.readBy(this)
+    const context = readableContext(this, 'signal.get')
+    if (context.graph.active !== undefined) return context.nodeFor(this).readBy(this)
+    refuseForeignRead(this)
+    return context.existing(this).value // A read that records no dependency needs no node of the fork.
   }
 
   peek(): T {
-    return this.here('peek').value
+    return readableContext(this, 'signal.peek').existing(this).value
   }
 
   set(value: T): T {
@@ -187,13 +191,12 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     return new LatestValues(readableContext(this, 'signal values'), this)
   }
 
-  stream(): ReadableStream<T> {
-    return streamOf(this)
+  stream(...options: unknown[]): ReadableStream<T> {
+    return streamOf(this, options)
   }
 
   dispose(): void {
-    const node = this.here('dispose')
-    if ((node.flags & DISPOSED) === 0) node.end()
+    this.here('dispose').dropped()
   }
 
   dropped(): void {
@@ -204,9 +207,11 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     return (this.flags & DISPOSED) !== 0
   }
 
-  /** Calls `end` when the signal is disposed in this context; returns a function that cancels that. */
-  onDispose(end: () => void): () => void {
-    const endings = (this.openExtras().endings ??= new Set())
+  /** Calls `end` when the signal is disposed in this context; returns a function that cancels that, or undefined if it is disposed. */
+  onDispose(context: ReactiveContext, end: () => void): (() => void) | undefined {
+    const node = context.nodeFor(this)
+    if (node.isDisposed) return undefined
+    const endings = (node.openExtras().endings ??= new Set())
     endings.add(end)
     return () => void endings.delete(end)
   }
@@ -242,6 +247,8 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
     // Without `whileObserved`: a what-if does not start the feeds of the world it was forked from.
     const copy = new SignalNode<T>(graph, this.#name, this.value, extrasOf({ equals: this.#extras?.equals }))
     copy.takeOver(this)
+    if (this.isDisposed) copy.dropped()
+    else copy.flags |= FOLLOWING
     return copy
   }
 
@@ -332,16 +339,18 @@ export class SignalNode<T = unknown> extends GraphNode implements Signal<T>, Han
   }
 
   private end(): void {
-    this.flags |= DISPOSED
+    this.flags = (this.flags & ~FOLLOWING) | DISPOSED
     this.graph.nodeCount--
     if (typeof this.#name === 'string') this.home.registry?.remove(this.#name)
     const extras = this.#extras
     for (const end of Array.from(extras?.endings ?? [])) end() // Readers take the last value while they observe it still.
     removeObservers(this)
-    if (extras === undefined) return
-    extras.watchers = undefined
-    extras.endings = undefined
-    this.noteObservation()
+    if (extras !== undefined) {
+      extras.watchers = undefined
+      extras.endings = undefined
+      this.noteObservation()
+    }
+    this.home.forks?.followDispose(this as unknown as SignalNode)
   }
 
   callWatchers(context: ReactiveContext, next: T, old: T): void {

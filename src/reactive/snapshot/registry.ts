@@ -3,8 +3,8 @@ import type { Handle } from '../graph/cell.js'
 /** The cells and spins that a snapshot must find by itself: those with a key, and spawned spins. It keeps none of them alive. */
 export class Registry {
   readonly #entries = new Map<string, { readonly ref: WeakRef<Handle>; readonly name: string }>()
-  /** How many entries have each kind and key. */
-  readonly #uses = new Map<string, number>()
+  /** The address of each kind and key. */
+  readonly #addresses = new Map<string, string>()
   readonly #forget: (name: string) => void
   #sweepAt = SWEEP_MIN
 
@@ -15,7 +15,7 @@ export class Registry {
 
   add(handle: Handle, name: string): void {
     this.#entries.set(handle.addr, { ref: new WeakRef(handle), name })
-    this.#uses.set(name, (this.#uses.get(name) ?? 0) + 1)
+    this.#addresses.set(name, handle.addr)
     if (this.#entries.size < this.#sweepAt) return
     this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.handles().length)
   }
@@ -24,12 +24,16 @@ export class Registry {
     const entry = this.#entries.get(addr)
     if (entry === undefined) return
     this.#entries.delete(addr)
-    const left = (this.#uses.get(entry.name) ?? 0) - 1
-    if (left > 0) this.#uses.set(entry.name, left)
-    else {
-      this.#uses.delete(entry.name)
-      this.#forget(entry.name)
-    }
+    this.#addresses.delete(entry.name)
+    this.#forget(entry.name)
+  }
+
+  /** The address of what has this kind and key and is still in use. */
+  addressOf(name: string): string | undefined {
+    const addr = this.#addresses.get(name)
+    if (addr === undefined || this.#entries.get(addr)?.ref.deref() !== undefined) return addr
+    this.remove(addr)
+    return undefined
   }
 
   /** What is still in use. Entries of handles that were collected are dropped on the way. */

@@ -626,6 +626,39 @@ describe('serialize', () => {
   })
 })
 
+describe('what a snapshot could not give back', () => {
+  test('a key is refused while another cell or spin of its kind has it', () => {
+    const ctx = createSimulation()
+    const fork = ctx.fork()
+    const first = ctx.enter(() => signal(1, { key: 'k' }))
+    for (const each of [ctx, fork]) {
+      const error = thrownBy(() => each.enter(() => signal(2, { key: 'k' })))
+      expect(error).toMatchObject({ code: 'E_ADDRESS', addr: '/signal:k#0' })
+      expect(error.message).toMatch(/taken by another signal with the key "k"/)
+    }
+    const named = ctx.enter(() => [mailbox({ key: 'k' }), deferred({ key: 'k' }), spin(function* () {}, { key: 'k' })])
+    expect(() => ctx.enter(() => spin(function* () {}, { key: 'k' }))).toThrow(/E_ADDRESS|another spin with the key/)
+    expect(named).toHaveLength(3)
+    first.dispose()
+    expect(ctx.enter(() => signal(3, { key: 'k' })).addr).toBe('/signal:k#0')
+  })
+
+  test('R62 a value that is nested too deep is named with its address', () => {
+    const ctx = createSimulation()
+    let deep: unknown = 0
+    for (let i = 0; i < 100_000; i++) deep = [deep]
+    const cells = ctx.enter(() => [signal<unknown>(1, { key: 'flat' }), signal(deep, { key: 'deep' })])
+    const error = thrownBy(() => ctx.snapshot().serialize())
+    expect(error).toMatchObject({ code: 'E_SERIALIZE', addr: '/signal:deep#0' })
+    expect(error.message).toMatch(/nested too deep/)
+    for (const value of [1, 2]) cells[1]?.set(value) // The value before the last one is in a snapshot too.
+    const text = ctx.snapshot().serialize()
+    expect(text).toContain('/signal:deep#0')
+    const read = (): unknown => deserialize(text.replace('"value":2', `"value":${'['.repeat(2e4)}${']'.repeat(2e4)}`))
+    expect(thrownBy(read)).toMatchObject({ code: 'E_SERIALIZE' })
+  })
+})
+
 function thrownBy(f: () => unknown): Error {
   try {
     f()

@@ -5,7 +5,7 @@ import { directDependents } from '../fork/dependents.js'
 import type { Place } from '../fork/place.js'
 import type { Handle } from '../graph/cell.js'
 import { ComputedNode } from '../graph/computed.js'
-import { CancelledError } from '../errors.js'
+import { CancelledError, SerializeError } from '../errors.js'
 import type { GraphNode } from '../graph/graph.js'
 import { DISPOSED, REPLAY, STALE } from '../graph/graph.js'
 import { SignalNode } from '../graph/signal.js'
@@ -32,7 +32,7 @@ export function storeContext(context: ReactiveContext, options: Required<Snapsho
     if (stored !== undefined) cells[addr] = stored
   }
   const isVirtual = context.root.timers instanceof VirtualTimers
-  return copyData({
+  return copyStored({
     format: FORMAT,
     version: VERSION,
     clock: isVirtual ? 'virtual' : 'real',
@@ -43,6 +43,27 @@ export function storeContext(context: ReactiveContext, options: Required<Snapsho
     queue: options.includePending ? [...storeEvents(events), ...(context.restored?.queue ?? [])] : [],
     timers: storeTimers(context, places),
   })
+}
+
+/** Copies the state, so that later changes of its values do not change the snapshot. */
+function copyStored(stored: StoredContext): StoredContext {
+  try {
+    return copyData(stored)
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause
+    const addr = Object.keys(stored.cells).find((each) => isTooDeep(stored.cells[each])) ?? ''
+    const message = `snapshot: the state of ${addr} is nested too deep to be copied; store it as a flat list or as text`
+    throw new SerializeError(message, { cause, addr })
+  }
+}
+
+function isTooDeep(cell: StoredCell | undefined): boolean {
+  try {
+    copyData(cell)
+    return false
+  } catch {
+    return true
+  }
 }
 
 /** The nodes of everything that can be found from cells with a key, spawned spins, and runs in progress, by address. */

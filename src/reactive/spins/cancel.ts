@@ -20,8 +20,8 @@ import type { SpinNode } from './spin.js'
 /**
  * Cancellation is cooperative. A parked spin gets the result `CancelledError` at once; then that error is thrown at the
  * point where its body is parked, so that `catch` and `finally` run. Effects of this clean-up do not change the result.
- * A spin whose code is on the call stack, or that never ran, gets the error at its next effect. Children that only this
- * spin waited for are cancelled too; a child with another observer is not.
+ * A spin whose code is on the call stack gets the error at its next effect; one that never ran gets it as its result, and
+ * does not begin. Children that only this spin waited for are cancelled too; a child with another observer is not.
  *
  * Children clean up before their parents, because a parent's `finally` may close what a child still uses. All spins of
  * the tree are detached first, the parent before its children: only then is it known that no other spin observes a child.
@@ -31,9 +31,9 @@ export function cancelSpin(node: SpinNode, reason: unknown): void {
   const { run } = node
   if ((node.flags & DISPOSED) !== 0) return
   if ((node.flags & REPLAY) !== 0) {
-    cancelLog(node, new CancelledError(node.addr, reason))
+    cancelWithoutRun(node, reason)
   } else if (run === undefined) {
-    if (node.result === undefined) node.cancelBeforeStart ??= { reason }
+    if (node.result === undefined) cancelWithoutRun(node, reason)
   } else if (run.isDriving) {
     run.cancelled ??= new CancelledError(node.addr, reason)
   } else {
@@ -45,9 +45,9 @@ export function cancelSpin(node: SpinNode, reason: unknown): void {
   }
 }
 
-/** Cancels a run that has a log and no generator: there is no body to unwind. */
-function cancelLog(node: SpinNode, error: CancelledError): void {
-  node.result = failure(error)
+/** Cancels a spin that never ran, or whose run has a log and no generator: there is no body to unwind. */
+function cancelWithoutRun(node: SpinNode, reason: unknown): void {
+  node.result = failure(new CancelledError(node.addr, reason))
   node.stamp = node.graph.drawStamp()
   node.flags &= ~(MARKED | STALE | REPLAY | FOLLOWING)
   forgetReads(node)
@@ -226,9 +226,15 @@ export function driveCleanup(run: Run, first: () => IteratorResult<unknown, unkn
     }
     if (outcome.done === true) return context.spinRunner.complete(run, failure(run.cancelled))
     if (run.parked !== outcome.value) run.refuse(outcome.value)
+    const { runaway } = run
+    if (runaway !== undefined) {
+      context.fault('continuation-fault', 'cancel', runaway, run.node.addr)
+      return context.spinRunner.complete(run, failure(runaway))
+    }
     if (run.parked?.poll() !== true) break
     step = () => run.resume()
   }
+  run.noteWaiting()
   for (let child = run.parked?.nextChild(); child !== undefined; child = run.parked?.nextChild()) {
     context.enqueue({ type: 'spin-execution', node: child, caller: undefined })
   }

@@ -106,11 +106,16 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
       this.#state = 'used'
       return { done: true, value: answer as T }
     }
-    const run = this.#begin()
-    const value = this.perform(run)
+    let value: unknown
+    try {
+      value = this.perform(this.#begin())
+    } catch (error) {
+      if (this.run?.noteThrown() !== true) throw error
+      value = PARK // The engine gets control at the yield, and ends the run.
+    }
     if (value !== PARK) return { done: true, value: value as T }
     this.#state = 'parked'
-    run.parked = this
+    ;(this.run as Run).parked = this
     return { done: false, value: this }
   }
 

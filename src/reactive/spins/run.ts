@@ -5,7 +5,7 @@ import type { ReactiveContext } from '../context/context.js'
 import type { EffectNode, EffectOwner } from '../graph/effect.js'
 import type { Cleanup } from './cancel.js'
 import type { CancelledError } from '../errors.js'
-import { describe } from '../errors.js'
+import { EffectTypeError, describe } from '../errors.js'
 import type { Entry, ReplayLog } from '../replay/log.js'
 import type { Request } from './request.js'
 import { Refusal } from './request.js'
@@ -55,6 +55,8 @@ export class Run implements Holdings {
   /** What was created before the loops the run is in, outermost first. */
   readonly #outside: Holdings[] = []
   #hasBegun = false
+  /** Errors that effects threw in the body since it last waited. */
+  #thrown = 0
 
   constructor(node: SpinNode, log: ReplayLog) {
     this.node = node
@@ -90,7 +92,27 @@ export class Run implements Holdings {
 
   /** The body yielded something that is not a request of this run: the error is thrown at the yield. */
   refuse(yielded: unknown): void {
+    this.noteThrown()
     this.parked = new Refusal(yielded)
+  }
+
+  /** An effect throws in the body. Returns whether the body is a loop that catches such errors and never waits. */
+  noteThrown(): boolean {
+    return ++this.#thrown > THROWN_MAX
+  }
+
+  /** The error of a body that is such a loop. */
+  get runaway(): EffectTypeError | undefined {
+    if (this.#thrown <= THROWN_MAX) return undefined
+    return new EffectTypeError(
+      `spin ${this.node.addr} caught ${THROWN_MAX} errors of its effects and never waited in between; ` +
+        'rethrow what the body cannot handle, or wait with yield* waitFor(sleep(ms)) before it tries again',
+    )
+  }
+
+  /** The body waits: its errors are counted from zero again. */
+  noteWaiting(): void {
+    this.#thrown = 0
   }
 
   /** Called when a loop begins: sets aside what the run created, so that each turn has its own holdings. */
@@ -164,6 +186,9 @@ export class Run implements Holdings {
     }
   }
 }
+
+/** After so many errors of effects that a body has caught without waiting, it counts as a loop that would never end. */
+const THROWN_MAX = 10_000
 
 type How = 'first' | 'next' | 'throw' | 'return'
 

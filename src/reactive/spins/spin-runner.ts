@@ -2,7 +2,7 @@ import { LazySet } from '../drain/lazy-collections.js'
 import { cancelSpin, disposeSpin, dropCell, endUnwinding, forgetReads, noteEnded } from './cancel.js'
 import type { ReactiveContext } from '../context/context.js'
 import { disposeOwned } from '../graph/effect.js'
-import { CancelledError, CycleError, EffectTypeError } from '../errors.js'
+import { CycleError, EffectTypeError } from '../errors.js'
 import type { DerivedNode, Link } from '../graph/graph.js'
 import {
   CAUSED_MAX,
@@ -190,9 +190,6 @@ export class SpinRunner {
     disposeOwned(node)
     node.log.rewind()
     node.depsTail = node.log.lastLinkBefore(node.log.length)
-    if (node.cancelBeforeStart !== undefined)
-      run.cancelled = new CancelledError(node.addr, node.cancelBeforeStart.reason)
-    node.cancelBeforeStart = undefined
     this.#context.tracer?.runStarted(node)
     return 'continue'
   }
@@ -240,7 +237,15 @@ export class SpinRunner {
     for (let run = node.run; run !== undefined && !run.isDriving; run = node.run) {
       let outcome: IteratorResult<unknown, unknown>
       const request = run.parked
-      if (request !== undefined && !request.poll()) return request.nextChild()
+      const { runaway } = run
+      if (runaway !== undefined) {
+        this.complete(run, failure(runaway))
+        continue
+      }
+      if (request !== undefined && !request.poll()) {
+        run.noteWaiting()
+        return request.nextChild()
+      }
       if (request === undefined && run.hasBegun) return undefined
       try {
         outcome = run.resume()

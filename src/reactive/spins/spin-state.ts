@@ -10,7 +10,6 @@ class RareState {
   children: Map<string, SpinNode> | undefined = undefined
   cells: Map<string, Handle> | undefined = undefined
   owned: EffectNode[] | undefined = undefined
-  cancelBeforeStart: { readonly reason: unknown } | undefined = undefined
   isSpent: ((value: unknown) => boolean) | undefined = undefined
   causingWrite: Write | undefined = undefined
   reportedStamp = 0
@@ -58,15 +57,6 @@ export abstract class SpinState extends ObserverNode {
 
   set owned(owned: EffectNode[] | undefined) {
     this.setRare('owned', owned)
-  }
-
-  /** A cancellation that was requested before the first run. */
-  get cancelBeforeStart(): { readonly reason: unknown } | undefined {
-    return this.#rare?.cancelBeforeStart
-  }
-
-  set cancelBeforeStart(cancel: { readonly reason: unknown } | undefined) {
-    this.setRare('cancelBeforeStart', cancel)
   }
 
   /** For a result that can be used up, like a permit: a wait then checks it in each run and records nothing. */

@@ -113,6 +113,7 @@ function open(
   const run = context.activeRun
   if (run !== undefined) return openChild(run, kind, body, options)
   const { scope } = context
+  if (options.key !== undefined) context.refuseTaken(kind, options.key)
   const isPlain = kind === 'spin' && options.key === undefined && context.restored === undefined
   const name = isPlain ? scope.next('spin', '') : scope.address(kind, options.key ?? '')
   const node = new SpinNode(context, name, body, options, undefined)
@@ -217,7 +218,6 @@ export class SpinNode extends SpinState implements EffectOwner, Handle {
       throw new AddressCollisionError(this.addr, 'by a spin with another `equals`')
     }
     if (!isOwnerLive) return
-    this.cancelBeforeStart = undefined // It was requested for the run before the owner's change.
     if (areSame(this.captures, options.deps)) return
     this.body = body
     this.isBodyChecked = false

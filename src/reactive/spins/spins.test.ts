@@ -888,3 +888,97 @@ describe('errors and cancellation', () => {
     expect([d.waiters, ctx.isIdle()]).toEqual([0, true])
   })
 })
+
+describe('bodies that cannot go on', () => {
+  test('R34 a spin that is cancelled before its first run never begins', async () => {
+    const { ctx } = simulate()
+    let begun = 0
+    const s = ctx.enter(() => signal(1))
+    const plain = ctx.enter(() =>
+      spin(function* () {
+        begun++
+        return 1
+      }),
+    )
+    const parent = ctx.enter(() =>
+      spin(function* () {
+        yield* read(s)
+        return yield* waitFor(plain)
+      }),
+    )
+    plain.cancel('not needed')
+    expect(plain.result()).toMatchObject({ ok: false, error: { code: 'E_CANCELLED', cause: 'not needed' } })
+    await expect(ctx.run(plain)).rejects.toThrow(CancelledError)
+    await expect(ctx.run(parent)).rejects.toThrow(CancelledError)
+    s.set(2)
+    await expect(ctx.run(parent)).rejects.toThrow(CancelledError)
+    expect(begun).toBe(0)
+  })
+
+  test.each([
+    ['an effect that is refused', () => waitFor(5 as unknown as Spin<number>)],
+    ['an effect that fails', () => step('fails', () => Promise.reject(new Error('always'))), 'waits'],
+  ] as const)('a loop that catches every error of %s', async (_, op, waits?: 'waits') => {
+    const { ctx } = simulate()
+    let caught = 0
+    const loop = ctx.enter(() =>
+      spin(function* () {
+        for (;;) {
+          try {
+            yield* op()
+          } catch {
+            if (++caught >= 30_000) return 'ended by itself'
+          }
+        }
+      }),
+    )
+    if (waits === undefined) {
+      await expect(ctx.run(loop)).rejects.toThrow(/caught 10000 errors of its effects and never waited/)
+      expect(caught).toBeLessThan(30_000)
+    } else expect(await ctx.run(loop)).toBe('ended by itself')
+    expect(ctx.inspect().running).toBe(0)
+  })
+
+  test('a loop that yields what is no effect ends with an error', async () => {
+    const { ctx } = simulate()
+    const loop = ctx.enter(() =>
+      spin(function* () {
+        for (;;) {
+          try {
+            yield 5 as never
+          } catch {
+            // It tries again.
+          }
+        }
+      }),
+    )
+    await expect(ctx.run(loop)).rejects.toThrow(EffectTypeError)
+  })
+
+  test('a clean-up that catches every error of its effects ends, and is reported', async () => {
+    const { ctx, faults } = simulate()
+    const d = ctx.enter(() => deferred<number>())
+    const loop = ctx.enter(() =>
+      spin(function* () {
+        for (;;) {
+          try {
+            yield* waitFor(d)
+          } catch {
+            while (d.waiters === 0) {
+              try {
+                yield* waitFor(5 as unknown as Spin<number>)
+              } catch {
+                // It tries again.
+              }
+            }
+          }
+        }
+      }),
+    )
+    const called = ctx.run(loop)
+    loop.cancel()
+    await expect(called).rejects.toThrow(CancelledError)
+    expect(faults.map(({ code }) => code)).toEqual(['continuation-fault'])
+    expect(ctx.inspect().running).toBe(0)
+  })
+})

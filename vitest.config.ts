@@ -41,6 +41,7 @@ const LONG_BEHAVIOUR = [
   'blocked-loop',
   'floating',
   'option-effects',
+  'old-payloads',
 ]
 const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LONG_BEHAVIOUR] : BEHAVIOUR
 

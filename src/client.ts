@@ -243,7 +243,7 @@ export class Client {
     const payload =
       change.payload !== undefined ? await this.#editedPayload(row.name, registered, change.payload) : undefined
     const when = change.in ?? change.at
-    const codec = registered?.codec ?? this.#parts.codec
+    const own = registered ?? { codec: this.#parts.registry.codecOf(row.name) }
     return {
       exit: 'edited',
       keepMs: Infinity,
@@ -253,8 +253,8 @@ export class Client {
         options: editedOptions(
           row.options,
           change,
-          codec,
-          change.payload !== undefined ? change.payload : toRecord(row, codec).payload,
+          own,
+          change.payload !== undefined ? change.payload : this.#record(row).payload,
         ),
         priority: change.priority,
         queue: change.queue,
@@ -324,7 +324,8 @@ export class Client {
   }
 
   #record(row: JobRow): JobRecord {
-    return toRecord(row, this.#codecOf(row.name), this.#parts.codec)
+    const { registry, codec } = this.#parts
+    return toRecord(row, registry.codecOf(row.name), codec, registry.known(row.name)?.upcast)
   }
 
   #codecOf(name: string): Codec {

@@ -13,6 +13,8 @@ import { Keyring } from './job/secrets/keyring.js'
 import type { Registered } from './job/definition/registry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
+import { redactedLog } from './observe/redacted-log.js'
+import { withoutSecrets } from './observe/hidden-secrets.js'
 import { withHooksAndContext } from './mill/hooks-and-context.js'
 import type { HooksAndContext } from './mill/hooks-and-context.js'
 import { logStopped, startParts } from './mill/started-parts.js'
@@ -28,6 +30,7 @@ import { LiveContext } from './live/live.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
 import { toListedJob } from './mill/listed-job.js'
 import type { MillParts } from './mill/parts.js'
+import { checkStoredJobs } from './mill/check-stored-jobs.js'
 import { UnregisteredJobs } from './mill/unregistered.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
@@ -69,7 +72,7 @@ export async function millrace(options: MillOptions = {}): Promise<Mill> {
 /** Builds a mill from its parts. Tests and the simulator call it with parts of their own. */
 export async function buildMill(options: MillOptions, parts: MillParts): Promise<Mill> {
   const { world } = parts
-  const log = logOf(options.logger, world)
+  const log = redactedLog(logOf(options.logger, world), options.redact ?? [])
   const keyring = options.encryption && new Keyring(options.encryption, () => world.ids.nonce())
   const registry = new Registry(options.jobs, {
     codec: options.codec ?? defaultCodec,
@@ -124,7 +127,9 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#store = store
     this.#registry = registry
     this.#log = log
-    const events = { ...engineEvents(log, () => this.#goneError !== undefined), ...parts.watch }
+    const lines = engineEvents(log, () => this.#goneError !== undefined)
+    const encrypts = (name: string): boolean => registry.encrypts(name) ?? false
+    const events = { ...(options.encryption === undefined ? lines : withoutSecrets(lines, encrypts)), ...parts.watch }
     const executor =
       parts.executor ??
       isolatingExecutor(loopExecutor(this.#inside), {
@@ -188,6 +193,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   get: Mill['get'] = (id) => this.#client.get(id)
   count: Mill['count'] = (filter) => this.#client.count(filter)
   find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
+  check: Mill['check'] = (filter) => checkStoredJobs({ store: this.#store, registry: this.#registry }, filter)
   handle: Mill['handle'] = (id) => this.#client.handle(id)
   watch: Mill['watch'] = (id) => this.#client.watch(id)
   get live(): Mill['live'] {

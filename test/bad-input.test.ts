@@ -173,7 +173,6 @@ describe('millrace()', () => {
     'allowedErrorTime',
     'startGrace',
     'dashboard',
-    'redact',
     'onSystemError',
     'onSystemRecovery',
     'limit',

@@ -94,6 +94,7 @@ const TYPES: readonly (readonly [level: Level | 'recurring', file: string, type:
 /** Options without a row, and the test that sees their effect, or why there is none. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'mill store': 'test/store-gone.test.ts',
+  'job upcast': 'test/old-payloads.test.ts',
   'mill encryption': 'test/secrets.test.ts',
   'category encrypt': 'test/secrets.test.ts',
   'job encrypt': 'test/secrets.test.ts',

@@ -61,6 +61,7 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Mill.stopOnSignals options': (given) => mill.stopOnSignals(given),
   'Mill.find filter': (given) => mill.find(given).next(),
   'Mill.count filter': (given) => mill.count(given),
+  'Mill.check filter': (given) => mill.check(given).next(),
   'Mill.edit change': (given) => mill.edit(ID, given),
   'Mill.group options': (given) => mill.group('x', given),
   'Mill.configure change': (given) => mill.configure(given),
@@ -145,13 +146,13 @@ test.each(Object.keys(CALLS))('%s: a Map, a promise, an array and an object of a
   expect(accepted).toEqual([])
 })
 
-test.each(['jobs', 'capture', 'queues', 'hooks', 'retry', 'keep', 'redact', 'store'])(
+test.each(['jobs', 'capture', 'queues', 'hooks', 'retry', 'keep', 'redact', 'encryption', 'store'])(
   'millrace: %s refuses them too, by its name',
   async (option) => {
     const accepted: string[] = []
     for (const [came, given] of CONTAINERS) {
       // Arrays of jobs and of hooks are right, and a handle of a SQLite library is an object of a class.
-      if (came === 'an Array' && (option === 'jobs' || option === 'hooks')) continue
+      if (came === 'an Array' && (option === 'jobs' || option === 'hooks' || option === 'redact')) continue
       if (came === 'a Settings' && option === 'store') continue
       const error = await refusalOf(() => millrace({ logger: false, store: ':memory:', [option]: given() }))
       if (error?.message?.includes(option) !== true || !/got (a|an) |not yet/.test(error.message))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, category, job, millrace } from '../src/index.js'
 import type { Context, JobRecord, Mill, MillOptions } from '../src/index.js'
-import { freshStore } from './support/fresh-store.js'
+import { freshStore, onPostgres } from './support/fresh-store.js'
 import { rawTables } from './support/raw-tables.js'
 import { testing } from './support/testing.js'
 
@@ -338,7 +338,10 @@ describe('encrypt', () => {
     expect(await rawTables(store).text()).not.toContain(MARKER)
   })
 
-  test.each(['thread', 'process'] as const)('holds for the executor %s', async (executor) => {
+  /** What is above the store is the same on PostgreSQL. */
+  const aboveTheStore = test.skipIf(onPostgres)
+
+  aboveTheStore.each(['thread', 'process'] as const)('holds for the executor %s', async (executor) => {
     const store = freshStore(folder)
     const module = new URL('./isolation/handlers.mjs', import.meta.url)
     const apart = job<{ act: string; card: string }, { payload: unknown }>('apart', { encrypt: true, executor, module })
@@ -394,7 +397,7 @@ test('encryption that cannot work is refused by name, and no message repeats a k
   expect(() => job('x', { run: () => 1, encrypt: 'yes' as never })).toThrow('encrypt must be true or false, got "yes"')
 })
 
-test.each([
+test.skipIf(onPostgres).each([
   ['hex', (key: Buffer) => key.toString('hex')],
   ['base64', (key: Buffer) => key.toString('base64')],
   ['base64url', (key: Buffer) => key.toString('base64url')],
@@ -404,4 +407,57 @@ test.each([
   const { id } = await bytes.enqueue(echo, secret('bytes'))
   const text = await open(store, { jobs: [echo], encryption: { keys: { k1: write(k1) }, current: 'k1' } })
   expect((await text.get(id))?.payload).toEqual(secret('bytes'))
+})
+
+/** A logger that keeps everything it gets as one text. */
+function listener(): { readonly logger: NonNullable<MillOptions['logger']>; readonly text: () => string } {
+  const lines: string[] = []
+  const keep = (fields: { readonly err?: unknown }, line: string): void => {
+    const { err } = fields
+    const error = err instanceof Error ? [err.name, err.message, err.stack, String(err.cause), { ...err }] : err
+    lines.push(JSON.stringify([line, { ...fields, err: error }]))
+  }
+  return { logger: { debug: keep, info: keep, warn: keep, error: keep }, text: () => lines.join('\n') }
+}
+
+describe.skipIf(onPostgres)('A log line', () => {
+  const fails = (encrypt: boolean) =>
+    job('fails', {
+      encrypt,
+      retry: { limit: 0 },
+      run: ({ card }: Secret, ctx: Context): void => {
+        ctx.log('charging', { card })
+        ctx.log({ card }, `card=${card}`)
+        throw Object.assign(new RangeError(`card: ${card}`, { cause: new Error(`card="${card}"`) }), { card })
+      },
+    })
+
+  test('of an encrypted job has the class of its error and no text of it; hooks get all of it', async () => {
+    const { logger, text } = listener()
+    const ends: unknown[] = []
+    const settle = (_: unknown, end: { readonly error?: { readonly message: string } | undefined }): void =>
+      void ends.push(end.error?.message)
+    const secretJob = fails(true)
+    const mill = await open(freshStore(folder), { jobs: [secretJob], logger, hooks: { settle } })
+    const { id } = await mill.enqueue(secretJob, secret('logged'))
+    await mill.start()
+    await becomes(mill, id, { state: 'failed' })
+    await vi.waitFor(() => expect(text()).toContain('failed fails'))
+    expect(text()).toContain('RangeError')
+    expect(text()).not.toContain(MARKER)
+    expect(ends).toEqual([`card: ${MARKER} logged`])
+  })
+
+  test('does not show what redact hides, and the record stays whole', async () => {
+    const { logger, text } = listener()
+    const open1 = fails(false)
+    const mill = await open(freshStore(folder), { jobs: [open1], logger, redact: ['card'], encryption: undefined })
+    const { id } = await mill.enqueue(open1, secret('logged'))
+    await mill.start()
+    const record = await becomes(mill, id, { state: 'failed', payload: secret('logged') })
+    expect(record.error?.props).toEqual({ card: `${MARKER} logged` })
+    await vi.waitFor(() => expect(text()).toContain('failed fails'))
+    expect(text()).toContain('‹redacted›')
+    expect(text()).not.toContain(MARKER)
+  })
 })

@@ -14,6 +14,7 @@ import type { RuleInput } from '../schedule/calendar.js'
 import type { RecurringOptions, ScheduleRecord } from '../schedule/record.js'
 import type { Schedules } from '../schedule/recurring.js'
 import type { Upcoming } from '../schedule/upcoming.js'
+import type { CheckFinding } from './check-stored-jobs.js'
 import type { MillOptions } from './options.js'
 
 /** A registered job as `mill.jobs()` lists it. */
@@ -169,6 +170,17 @@ export interface Mill {
   find<Wanted extends Findable | readonly Findable[] = string>(
     filter?: JobFilter<Wanted>,
   ): AsyncIterableIterator<FoundRecord<Wanted>>
+  /**
+   * Finds stored jobs that this mill could not run: without a handler, or with a payload or result that does not decrypt, decode,
+   * upcast or pass the schema. Without a filter: all unfinished jobs, and all schedules. It reads page by page and writes nothing.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * for await (const { id, job, problem, message } of mill.check()) console.log(id, job, problem, message)
+   * ```
+   */
+  check(filter?: JobFilter): AsyncIterableIterator<CheckFinding>
   /**
    * How many jobs match: `{ count, exact }`. Counting stops at 10,000, and `exact` is false when there are more. Unfinished
    * members of a group are read from its counters, and so are always exact.

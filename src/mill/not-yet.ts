@@ -32,7 +32,6 @@ export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
     instead: 'log in each process when it starts and stops: mill.start() writes its worker id',
   },
   audit: { how: 'reject', instead: 'write a line of your own where you call mill.cancel(), mill.retry() and the like' },
-  check: { how: 'reject', instead: 'run "pragma integrity_check" on a copy of the SQLite file' },
   stopChanges: { how: 'reject', instead: POLL_OR_HOOK },
   stopAllChanges: { how: 'reject', instead: POLL_OR_HOOK },
   dashboard: { how: 'reject', instead: LIST },

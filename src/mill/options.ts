@@ -13,7 +13,7 @@ import {
   isRetry,
 } from '../job/definition/check-options.js'
 import type { Check, Fields } from '../job/definition/check-fields.js'
-import { checkFields, EMPTY, refuseOptions, notYet } from '../job/definition/check-fields.js'
+import { checkFields, refuseOptions, notYet } from '../job/definition/check-fields.js'
 import {
   FOREIGN_MILL_OPTIONS,
   FOREIGN_QUEUE_OPTIONS,
@@ -31,6 +31,8 @@ import type { KeepOptions } from '../job/definition/keep.js'
 import { listJobs } from '../job/definition/registry.js'
 import { isEncryption } from '../job/secrets/keyring.js'
 import type { EncryptionOptions } from '../job/secrets/keyring.js'
+import { isRedact } from '../job/secrets/redact.js'
+import type { RedactRule } from '../job/secrets/redact.js'
 import type { RetryOptions } from '../job/rules/retry.js'
 import type { StoreChoice } from '../store/choice.js'
 import type { SqliteHandle } from '../store/sqlite/connection/driver.js'
@@ -74,6 +76,8 @@ export interface MillOptions {
   readonly keep?: KeepOptions | undefined
   /** Apply pending migrations when the store is opened. Default true. */
   readonly autoMigrate?: boolean | undefined
+  /** What is hidden in log lines, and wherever else values are shown: key names at any depth, patterns of them, functions. Default: nothing. */
+  readonly redact?: readonly RedactRule[] | undefined
   /** Your code around enqueue, start and settle. In a list, the first is outermost. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined
   /** A logger in pino's call shape, a level for the built-in one ('debug' | 'info' | 'warn' | 'error'), or false. Default 'info'. */
@@ -182,6 +186,7 @@ const FIELDS: Fields = {
     slowAfter: isSlowAfter,
     keep: isKeep,
     autoMigrate: isBoolean,
+    redact: isRedact,
     hooks: isHooks,
     logger: isLogger,
   },
@@ -194,7 +199,6 @@ const FIELDS: Fields = {
     allowedErrorTime: notYet(WATCH_LOG, '15m'),
     startGrace: notYet(WATCH_LOG, '10m'),
     dashboard: notYet('list jobs with mill.find(filter)', false),
-    redact: notYet('keep secrets out of payloads, or hide them with a codec of your own', EMPTY),
     onSystemError: notYet(WATCH_LOG),
     onSystemRecovery: notYet(WATCH_LOG),
     outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),

@@ -1,5 +1,5 @@
 import type { Client } from '../client.js'
-import { decodeStored } from '../client/read/records.js'
+import { decodePayload } from '../client/read/records.js'
 import { isSameJson } from '../live/live.js'
 import type { LiveContext } from '../live/live.js'
 import type { Registry } from '../job/definition/registry.js'
@@ -42,8 +42,9 @@ export function recurringOf(wired: Wired & { readonly live: LiveContext }, clien
     ...firePartsOf(wired),
     template: (job, payload, options, problems) => client.template(job, payload, options, problems),
     toHandle: (id) => client.handle(id),
-    decode: (name, payload) => {
-      const decoded = decodeStored(wired.registry.codecOf(name), payload)
+    decode: (name, payload, version) => {
+      const { registry } = wired
+      const decoded = decodePayload(registry.codecOf(name), payload, registry.known(name)?.upcast, version)
       return decoded.ok ? decoded.value : undefined
     },
     watch: () => watch('all'),

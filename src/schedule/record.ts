@@ -76,14 +76,14 @@ export interface TickRecord {
 
 export function toScheduleRecord(
   row: ScheduleRow,
-  decode: (name: string, payload: Encoded) => unknown,
+  decode: (name: string, payload: Encoded, version: number) => unknown,
 ): ScheduleRecord {
   const { job, rule, timezone, missed, overlap, jitterMs, fromAt, untilAt } = readSpec(row.spec)
   const { title, labels } = readOptions(job.options)
   return {
     id: row.id,
     job: job.name,
-    payload: decode(job.name, fromStoredValue(job.payload)),
+    payload: decode(job.name, fromStoredValue(job.payload), readOptions(job.options).version ?? 0),
     rule,
     timezone,
     missed,

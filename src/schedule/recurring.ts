@@ -37,7 +37,7 @@ export interface RecurringParts extends FireParts {
     problems: readonly Problem[],
   ) => Promise<NewJob>
   readonly toHandle: (id: string) => Handle<unknown>
-  readonly decode: (name: string, payload: Encoded) => unknown
+  readonly decode: (name: string, payload: Encoded, version: number) => unknown
   readonly watch: () => LiveState<ScheduleRecord[]>
 }
 

@@ -5,6 +5,7 @@ import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { ClaimPlan } from '../worker/claim.js'
 import type { HandlerExecutor } from '../worker/executors/loop.js'
 import type { WorkerEvents } from '../worker/in-flight/in-flight-parts.js'
+import { upcastPayload } from '../job/definition/upcast.js'
 import { Running } from '../worker/attempt/running.js'
 import { Worker } from '../worker/worker.js'
 import type { WorkerOptions } from '../worker/worker.js'
@@ -110,7 +111,8 @@ export class SteppedWorker {
         },
       },
     )
-    return registered.job.run(registered.codec.decode(claimed.payload), context)
+    const payload = upcastPayload(registered.upcast, options.version ?? 0, registered.codec.decode(claimed.payload))
+    return registered.job.run(payload, context)
   }
 
   #claimOne(queues: readonly string[] | undefined): Promise<Attempt | undefined> {

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect } from 'vitest'
 import { refuseTooManyLinks } from '../../src/client/enqueue/parent-links.js'
 import { category, job } from '../../src/index.js'
+import { Redactor } from '../../src/job/secrets/redact.js'
 import { lengthOf, noop, payloads, refusedAbove, text } from './bound.js'
 import type { Bound } from './bound.js'
 
@@ -132,6 +133,27 @@ export const enqueueLimits: readonly Bound[] = [
           if (!ran.includes(priority)) ran.push(priority)
       }
       expect(ran).toEqual([size, size - 1, -size + 1, -size])
+    },
+  },
+  {
+    of: 'src/job/definition/upcast.ts#UPCASTS_MAX',
+    at: 1_000,
+    on: 'none',
+    holds: async (size) => {
+      const upcast = Array.from({ length: size }, () => (p: unknown) => p)
+      const refusal = { code: INVALID, text: /upcast must be at most 1000, got 1001/ }
+      await refusedAbove(size, 1_000, () => job('x', { run: () => 1, upcast }), refusal)
+    },
+  },
+  {
+    of: 'src/job/secrets/redact.ts#DEPTH_MAX',
+    at: 100,
+    on: 'none',
+    holds: (size) => {
+      let nested: unknown = { end: 1 }
+      for (let depth = 0; depth < size; depth += 1) nested = { nested }
+      const shown = JSON.stringify(new Redactor(['secret']).value(nested, 'payload'))
+      expect(shown.includes('"end"')).toBe(size <= 100)
     },
   },
   {

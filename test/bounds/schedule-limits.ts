@@ -54,6 +54,17 @@ export const scheduleLimits: readonly Bound[] = [
     },
   },
   {
+    of: 'src/mill/check-stored-jobs.ts#SCHEDULES_PAGE',
+    at: 100,
+    on: 'both',
+    isLong: 'postgres',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit({ jobs: [] })
+      await growSchedules(bench, mill, size, '0 * * * *')
+      expect(await lengthOf(mill.check())).toBe(size)
+    },
+  },
+  {
     of: 'src/schedule/upcoming.ts#PAGE',
     at: 200,
     on: 'both',

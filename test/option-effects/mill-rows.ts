@@ -137,6 +137,25 @@ export const millRows: readonly OptionRow[] = [
       withMill(placed, {}, async (mill) => (await mill.enqueue(noted)).result({ timeout: '20s' }) as Promise<unknown>),
   },
   {
+    option: 'redact',
+    levels: ['mill'],
+    otherwise: 'talks: charging card=4111 4111 token=t',
+    values: [
+      { given: ['card'], seen: 'talks: charging card=‹redacted› ‹redacted› token=t' },
+      { given: [/^tok/], seen: 'talks: charging card=4111 4111 token=‹redacted›' },
+    ],
+    see: async (placed) => {
+      const lines: string[] = []
+      const info = (fields: { readonly card?: unknown }, line: string): void =>
+        void (fields.card === undefined || lines.push(line.replace('token', `${String(fields.card)} token`)))
+      const talks = job('talks', (_: undefined, ctx) => ctx.log({ card: 4111 }, 'charging card=4111 token=t'))
+      return withMill(placed, { jobs: [talks], logger: { ...silent, info } }, async (mill) => {
+        await (await mill.enqueue(talks)).result({ timeout: '20s' })
+        return lines.join()
+      })
+    },
+  },
+  {
     option: 'hooks',
     levels: ['mill'],
     otherwise: 'ready',

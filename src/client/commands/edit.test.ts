@@ -5,6 +5,7 @@ import type { StoredOptions } from '../../job/definition/stored-options.js'
 import { editedOptions } from './edit.js'
 import type { JobEdit } from './edit.js'
 
+const own = { codec: defaultCodec, upcast: [() => 1] }
 const before: StoredOptions = {
   title: 'Old',
   labels: ['old'],
@@ -13,7 +14,7 @@ const before: StoredOptions = {
   meta: { text: '1' },
 }
 const edited = (change: JobEdit, payload: unknown = { to: 'Ada', long: 'x'.repeat(600) }): StoredOptions =>
-  readOptions(editedOptions(writeOptions(before), change, defaultCodec, payload))
+  readOptions(editedOptions(writeOptions(before), change, own, payload))
 
 test.each<[JobEdit, StoredOptions]>([
   [{}, before],
@@ -31,8 +32,8 @@ test.each<[JobEdit, StoredOptions]>([
 })
 
 test('an edit of a job without stored options adds them', () => {
-  expect(editedOptions(null, {}, defaultCodec, {})).toBeNull()
-  expect(readOptions(editedOptions(null, { title: 'New' }, defaultCodec, {}))).toEqual({ title: 'New' })
+  expect(editedOptions(null, {}, own, {})).toBeNull()
+  expect(readOptions(editedOptions(null, { title: 'New' }, own, {}))).toEqual({ title: 'New' })
 })
 
 test('a meta that cannot be written is refused with its path', () => {

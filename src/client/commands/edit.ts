@@ -3,6 +3,8 @@ import { givenOf } from '../../codec/options-object.js'
 import { InvalidOptionsError } from '../../errors.js'
 import { TITLE_MAX } from '../../job/definition/check-options.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
+import type { Registered } from '../../job/definition/registry.js'
+import { versionOf } from '../enqueue/prepare.js'
 import { timeoutMs } from '../../job/definition/registry.js'
 import { isSequence, readOptions, writeOptions } from '../../job/definition/stored-options.js'
 import type { StoredOptions } from '../../job/definition/stored-options.js'
@@ -19,9 +21,16 @@ export interface JobEdit extends Pick<
 }
 
 /** The stored options with the change merged into them. `payload` fills the `{field}` placeholders of a new title. */
-export function editedOptions(stored: string | null, change: JobEdit, codec: Codec, payload: unknown): string | null {
+export function editedOptions(
+  stored: string | null,
+  change: JobEdit,
+  /** Without the versions of a definition, an edited payload is taken as one of the stored version. */
+  { codec, upcast }: Pick<Registered, 'codec'> & Partial<Pick<Registered, 'upcast'>>,
+  payload: unknown,
+): string | null {
   const before = readOptions(stored)
   const changed: StoredOptions = {
+    ...(change.payload === undefined || upcast === undefined ? {} : { version: versionOf({ upcast }) }),
     ...(change.title === undefined ? {} : { title: fillTitle(change.title, payload).slice(0, TITLE_MAX) }),
     ...(change.labels === undefined ? {} : { labels: change.labels }),
     ...(change.retry === undefined ? {} : { retry: { ...before.retry, ...givenOf(change.retry) } }),

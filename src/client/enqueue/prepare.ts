@@ -228,6 +228,7 @@ function storedOptions(
     labels: labels.length === 0 ? undefined : labels,
     retry: options.retry,
     timeout: options.timeout === undefined ? undefined : finite(timeoutMs(options.timeout, Infinity)),
+    version: versionOf(registered),
     meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
     captured: item.captured,
     unique: unique === undefined ? undefined : { key: unique.key, while: unique.while },
@@ -236,7 +237,13 @@ function storedOptions(
 
 /** The most frequent case, and the one most bulks consist of: no options are stored with the payload. */
 function storesNoOptions({ registered, captured }: Item): boolean {
-  return captured === undefined && registered.labels.length === 0 && registered.job.options.title === undefined
+  if (captured !== undefined || registered.upcast.length > 0) return false
+  return registered.labels.length === 0 && registered.job.options.title === undefined
+}
+
+/** The version of a payload that is given now; version 0 is not stored. */
+export function versionOf({ upcast }: Pick<Registered, 'upcast'>): number | undefined {
+  return upcast.length === 0 ? undefined : upcast.length
 }
 
 function titleOf(item: Item, options: EnqueueOptions, wrong: ItemProblems): string | undefined {

@@ -7,15 +7,22 @@ import type { AttemptRecord, JobRecord } from '../../job/record.js'
 import { readCaptured } from '../../job/attempt/capture.js'
 import { readOptions, fromStoredValue } from '../../job/definition/stored-options.js'
 import type { StoredOptions } from '../../job/definition/stored-options.js'
+import { upcastPayload } from '../../job/definition/upcast.js'
+import type { Upcast } from '../../job/definition/upcast.js'
 import type { JobRow } from '../../store/store.js'
 
 /**
  * The public record of a stored job. It never throws: the record says what does not decode. Captured values were encoded with
  * the mill's codec, not with the job's.
  */
-export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): JobRecord {
+export function toRecord(
+  row: JobRow,
+  codec: Codec,
+  millCodec: Codec = codec,
+  upcast: readonly Upcast[] | undefined = undefined,
+): JobRecord {
   const options = readOptions(row.options)
-  const payload = decodeStored(codec, row.payload)
+  const payload = decodePayload(codec, row.payload, upcast, options.version ?? 0)
   const result = row.result === null ? { ok: true as const, value: undefined } : decodeStored(codec, row.result)
   return {
     id: row.id,
@@ -91,6 +98,22 @@ type Decoded = { readonly ok: true; readonly value: unknown } | { readonly ok: f
 export function decodeStored(codec: Codec, stored: Encoded): Decoded {
   try {
     return { ok: true, value: codec.decode(stored) }
+  } catch (error) {
+    return { ok: false, why: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** The payload in its current version. Without a definition of the job its versions are not known: it is shown as it is stored. */
+export function decodePayload(
+  codec: Codec,
+  stored: Encoded,
+  upcast: readonly Upcast[] | undefined,
+  version: number,
+): Decoded {
+  const decoded = decodeStored(codec, stored)
+  if (!decoded.ok || upcast === undefined || upcast.length === version) return decoded
+  try {
+    return { ok: true, value: upcastPayload(upcast, version, decoded.value) }
   } catch (error) {
     return { ok: false, why: error instanceof Error ? error.message : String(error) }
   }

@@ -1,5 +1,5 @@
 import { didYouMean } from '../../codec/near-name.js'
-import { isOptionsObject, isPlainObject } from '../../codec/options-object.js'
+import { isOptionsObject } from '../../codec/options-object.js'
 import { formatPath, joinPath } from '../../codec/path.js'
 import { show } from '../../codec/show.js'
 import type { Problem } from '../../errors.js'
@@ -26,10 +26,9 @@ export interface Fields {
 export interface NotYet {
   /** What to use until it is built. */
   readonly instead: string
-  /** Values that ask for the present behaviour and are accepted; EMPTY means any empty object or array. */
+  /** Values that ask for the present behaviour and are accepted. */
   readonly accepted: readonly unknown[]
 }
-export const EMPTY = Symbol('empty')
 
 export function notYet(instead: string, ...accepted: readonly unknown[]): NotYet {
   return { instead, accepted }
@@ -60,8 +59,7 @@ function fieldProblem(name: string, given: unknown, shape: Fields): ReturnType<C
   if (check !== undefined) return given === undefined ? undefined : check(given)
   const later = own(shape.notYet, name)
   if (later === undefined) return `is not an option${adviceOn(name, shape)}`
-  if (given === undefined || later.accepted.includes(given) || (later.accepted.includes(EMPTY) && isEmpty(given)))
-    return undefined
+  if (given === undefined || later.accepted.includes(given)) return undefined
   return `is not yet part of this version; until then: ${later.instead}`
 }
 
@@ -74,11 +72,6 @@ function adviceOn(name: string, { fields, notYet, foreignNames }: Fields): strin
 
 function own<T>(names: { readonly [name: string]: T } | undefined, name: string): T | undefined {
   return names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
-}
-
-/** An empty object or array requests nothing: `hooks: {}`, `redact: []`. */
-function isEmpty(given: unknown): boolean {
-  return Array.isArray(given) ? given.length === 0 : isPlainObject(given) && Object.keys(given).length === 0
 }
 
 /** For a verb that takes no options and would ignore them. A number is accepted: `ids.map(mill.cancel)` passes the index. */

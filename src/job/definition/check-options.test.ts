@@ -316,7 +316,7 @@ describe('the options of a job', () => {
     expect(only(define({ [name]: value }))).toMatch(message)
   })
 
-  test.each(['limit', 'rate', 'outage', 'partition', 'upcast', 'capture', 'minVersion'])(
+  test.each(['limit', 'rate', 'outage', 'partition', 'capture', 'minVersion'])(
     'are refused for %s, which is not yet built',
     (name) => {
       expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)

@@ -31,6 +31,7 @@ import { ON_PARENT_FAILURE } from '../rules/links.js'
 import { NAME_MAX, textProblem } from './check-text.js'
 import { parseWhen } from '../duration/duration.js'
 import { EXECUTORS, isModule, isolationProblems, MEMORY_MAX_MB, MEMORY_MIN_MB } from './isolation.js'
+import { isUpcast } from './upcast.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** The limits of the options of an enqueue. */
@@ -206,6 +207,7 @@ const JOB_FIELDS: Fields = {
     run: isHandler,
     input: isSchema,
     accepts: isFunction,
+    upcast: isUpcast,
     queue: isName,
     is: isCategories,
     priority: isCount(-PRIORITY_MAX, PRIORITY_MAX),
@@ -229,16 +231,22 @@ const JOB_FIELDS: Fields = {
     ...BOUNDS,
     outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
     partition: notYet('give each part a queue of its own'),
-    upcast: notYet('read older payloads in the handler, or convert them in the schema of input'),
     capture: notYet('set capture of millrace(), for all jobs'),
     minVersion: notYet('give the changed job another name'),
   },
   foreignNames: FOREIGN_JOB_OPTIONS,
 }
 
-/** A category has the options that its jobs share. The schema, `accepts`, `title` and `after` depend on the payload of each job. */
+/** A category has the options that its jobs share. The schema, `accepts`, `upcast`, `title` and `after` depend on the payload of each job. */
 export function checkCategoryOptions(options: unknown): Problem[] {
-  const { input: _input, accepts: _accepts, title: _title, after: _after, ...fields } = JOB_FIELDS.fields
+  const {
+    input: _input,
+    accepts: _accepts,
+    upcast: _upcast,
+    title: _title,
+    after: _after,
+    ...fields
+  } = JOB_FIELDS.fields
   return [...checkFields(options, '', { ...JOB_FIELDS, fields }), ...isolationProblems(Object(options))]
 }
 

@@ -17,6 +17,7 @@ import type { AnyUniqueOptions, UniqueOptions } from './unique-options.js'
 import { testContext } from '../attempt/test-context.js'
 import type { StandardSchema } from './schema.js'
 import { checkPayload } from './schema.js'
+import type { Upcast } from './upcast.js'
 
 export type Handler<Payload, Result> = (payload: Payload, ctx: Context) => Result | Promise<Result>
 
@@ -84,6 +85,11 @@ export interface JobOptions<Payload, Result, Given = Payload> extends SharedOpti
   readonly input?: StandardSchema<Given, Payload> | undefined
   /** A check without a schema, instead of `input`: false refuses the payload. */
   readonly accepts?: ((payload: Payload) => boolean) | undefined
+  /**
+   * `upcast[n]` turns a payload that was stored at version n into one of version n + 1, before `input` or `accepts` checks it. The
+   * current version is their number.
+   */
+  readonly upcast?: readonly Upcast[] | undefined
   /** A title to show: text with `{field}` placeholders, or a function of the payload. */
   readonly title?: string | ((payload: Payload) => string) | undefined
   /**
@@ -126,6 +132,7 @@ export interface ResolvedOptions extends SharedOptions {
   readonly input?: StandardSchema | undefined
   readonly accepts?: ((payload: never) => boolean) | undefined
   readonly title?: string | ((payload: never) => string) | undefined
+  readonly upcast?: readonly Upcast[] | undefined
   readonly after?: readonly After[] | ((payload: never) => readonly After[]) | undefined
 }
 

@@ -18,6 +18,7 @@ import type { Isolation } from './isolation.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { isSealed } from '../secrets/keyring.js'
 import type { Keyring } from '../secrets/keyring.js'
+import type { Upcast } from './upcast.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
 import { workflowRules } from './workflow-options.js'
@@ -46,6 +47,8 @@ export interface Registered {
   readonly retryLevels: readonly RetryOptions[]
   readonly treatAsDone: ((error: unknown) => boolean) | undefined
   readonly codec: Codec
+  /** Turns payloads of older versions into the current one; their number is the current version. */
+  readonly upcast: readonly Upcast[]
   /** The keys of a job with `encrypt`; undefined for others. */
   readonly keyring: Keyring | undefined
   readonly labels: readonly string[]
@@ -124,18 +127,23 @@ export class Registry {
 
   /** The codec of this job's payloads and results. */
   codecOf(name: string): Codec {
-    return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.codec ?? this.#guarded(this.#system.codec)
+    return this.known(name)?.codec ?? this.#guarded(this.#system.codec)
+  }
+
+  /** The job of a name, as this process registers or enqueues it. */
+  known(name: string): Registered | undefined {
+    return this.#jobs.get(name) ?? this.#enqueuedOnly.get(name)
   }
 
   /** Whether jobs of this name are encrypted; undefined for a name without a definition. */
   encrypts(name: string): boolean | undefined {
-    const known = this.#jobs.get(name) ?? this.#enqueuedOnly.get(name)
+    const known = this.known(name)
     return known === undefined ? undefined : known.keyring !== undefined
   }
 
   /** How long finished jobs of this name are kept: by the job's options, else by the mill's. */
   keepOf(name: string): KeepMs {
-    return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.keepMs ?? mergeKeep([this.#system.keep])
+    return this.known(name)?.keepMs ?? mergeKeep([this.#system.keep])
   }
 
   has(name: string): boolean {
@@ -206,6 +214,7 @@ export class Registry {
       retryLevels: [...levels(job, 'retry'), ...(system.retry === undefined ? [] : [system.retry])],
       treatAsDone: inherited(job, 'treatAsDone'),
       codec: this.#guarded(inherited(job, 'codec') ?? system.codec),
+      upcast: job.options.upcast ?? [],
       keyring: this.#keyringOf(job),
       labels: inherited(job, 'labels') ?? [],
       unique: mergeUnique(levels(job, 'unique')),

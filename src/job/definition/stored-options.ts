@@ -16,6 +16,8 @@ export interface StoredOptions {
   readonly retry?: RetryOptions | undefined
   /** Milliseconds; null: no limit (JSON has no Infinity). */
   readonly timeout?: number | null | undefined
+  /** The version of the payload (`upcast`). Default 0. */
+  readonly version?: number | undefined
   /** Encoded by the job's codec. */
   readonly meta?: StoredValue | undefined
   /** Encoded by the mill's codec, each value separately: a mill that does not capture a name never decodes it. */

@@ -1,13 +1,14 @@
+import type { ErrorRecord } from '../../codec/error-text.js'
 import { readOptions } from '../../job/definition/stored-options.js'
 import { itemAddress } from '../../job/rules/sequence.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import { isSealed } from '../../job/secrets/keyring.js'
 import type { Binding, Keyring, Owner } from '../../job/secrets/keyring.js'
+import { isReadableError, isSecretReason } from '../../job/secrets/secret-ends.js'
 import type { OnDuplicate } from '../../job/rules/unique.js'
 import type { ClaimedSequence, NewStep } from '../sequences.js'
 import type { ClaimedJob, JobRow, NewJob, SettledJob } from '../store.js'
 import {
-  isReadableError,
   openError,
   openLog,
   openOptions,
@@ -113,25 +114,18 @@ export function sealStep(keys: Keyring, step: NewStep, owner: Owner): NewStep {
   }
 }
 
-/** A reason repeats the error of a payload that does not fit, or says why a result is not kept; others are the engine's. */
 export function sealSettled<Settled extends SettledJob>(keys: Keyring, settled: Settled): Settled {
   const owner = { id: settled.id, name: settled.name, key: settled.key }
-  const { result, error, reason, to, log, step } = settled
-  const isReadable = isReadableError(error)
-  const hasSecretReason = reason !== null && !isReadable && (to === 'done' || to === 'parked') && !isEngines(settled)
+  const { result, error, reason, log, step } = settled
+  const isPlain = error === null || isReadableError(JSON.parse(error) as ErrorRecord)
   return {
     ...settled,
     result: result === null ? null : sealValue(keys, result, owner, 'result'),
-    error: error === null || isReadable ? error : sealError(keys, error, owner),
-    reason: hasSecretReason ? keys.seal(reason, owner, 'reason') : reason,
+    error: isPlain ? error : sealError(keys, error, owner),
+    reason: reason !== null && isSecretReason(settled) ? keys.seal(reason, owner, 'reason') : reason,
     log: sealLog(keys, log, owner),
     ...(step === undefined ? {} : { step: sealStep(keys, step, owner) }),
   }
-}
-
-/** A job that is parked without an error is parked for its crashes: the reason counts them. */
-function isEngines({ to, error }: SettledJob): boolean {
-  return to === 'parked' && error === null
 }
 
 /** A settlement as it was written. */

@@ -5,6 +5,7 @@ import type { AttemptEntry } from '../../job/rules/decide.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import { isSealed, keyOf } from '../../job/secrets/keyring.js'
 import type { Binding, Keyring, Owner } from '../../job/secrets/keyring.js'
+import { isReadableError } from '../../job/secrets/secret-ends.js'
 import type { StepNote } from '../sequences.js'
 
 /*
@@ -53,13 +54,6 @@ export function openError(keys: Keyring, error: string | null, owner: Owner, par
   return isSealed(opened) ? JSON.stringify(shown) : opened
 }
 
-/** Codes of errors that say which key is missing or does not fit: they hold no secret, and an operator must read them. */
-const READABLE_CODES: readonly unknown[] = ['E_ENCRYPTION_KEY', 'E_DECRYPTION']
-
-export function isReadableError(error: string | null): boolean {
-  return error !== null && READABLE_CODES.includes((JSON.parse(error) as ErrorRecord).code)
-}
-
 function placeholder(sealed: string): ErrorRecord {
   return { name: 'EncryptedError', message: encryptedWith(sealed) }
 }
@@ -79,7 +73,7 @@ export function sealLog(keys: Keyring, log: string | null, owner: Owner): string
 function sealEntry(keys: Keyring, entry: SealedEntry, owner: Owner): SealedEntry {
   const { error, log, ...rest } = entry
   if (entry.sealed !== undefined || (error === undefined && log === undefined)) return entry
-  if (log === undefined && READABLE_CODES.includes(error?.code)) return entry
+  if (log === undefined && isReadableError(error)) return entry
   const sealed = keys.seal(JSON.stringify({ error, log }), owner, 'log')
   return { ...rest, ...(error === undefined ? {} : { error: placeholder(sealed) }), sealed }
 }

@@ -7,6 +7,7 @@ export function attemptInput(running: Running, parts: Pick<InFlightParts, 'world
   return {
     registered: running.registered,
     payload: running.claimed.payload,
+    version: running.options.version,
     retry: running.options.retry,
     retries: running.claimed.retries,
     attempt: running.attempt,

@@ -8,6 +8,7 @@ import type { RetryOptions, RetryPolicy } from '../../job/rules/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../../job/rules/retry.js'
 import { ChildCrashError, isA, UnsentResult } from '../executors/child-crash.js'
 import { checkPayload, isThenable, ignoreRejection } from '../../job/definition/schema.js'
+import { upcastPayload } from '../../job/definition/upcast.js'
 import { isAbort, isSnooze } from '../../job/attempt/control-errors.js'
 import type { Snooze } from '../../job/attempt/control-errors.js'
 import { InvalidOptionsError, JobCancelledError, LeaseLostError, StoppedError, TimeoutError } from '../../errors.js'
@@ -19,6 +20,8 @@ const RESULT_MAX_BYTES = 1024 * 1024
 export interface Attempt {
   readonly registered: Registered
   readonly payload: Encoded
+  /** The version of the payload. Default 0. */
+  readonly version?: number | undefined
   /** The retry options given at enqueue. */
   readonly retry: RetryOptions | undefined
   readonly retries: number
@@ -85,7 +88,8 @@ function readPayload(attempt: Attempt): Ready | Promise<Ready> {
   const { registered } = attempt
   try {
     const decoded = registered.codec.decode(attempt.payload)
-    const checked = checkPayload(registered.job.options, decoded)
+    const current = upcastPayload(registered.upcast, attempt.version ?? 0, decoded)
+    const checked = checkPayload(registered.job.options, current)
     if (checked instanceof Promise) return checked.then(fits, unreadable)
     return fits(checked)
   } catch (error) {

@@ -65,6 +65,7 @@ export interface Census {
     readonly workflows: number
     readonly lists: number
     readonly items: number
+    readonly inbox: number
     readonly leftovers: number
   }
   /** Rows of unfinished or ended jobs without a row in `jobs`: must be none. */

@@ -391,7 +391,14 @@ export const sequenceCases: readonly ContractCase[] = [
     assert.deepEqual(items, ['{"n":1}', '"third"', '"fourth"'])
     const late = b.store.sequences.addItems({ id: orphan.id, total: 4, from: 2, payloads: ['"late"'] })
     await assert.rejects(late, /took longer to write than an hour/)
-    assert.deepEqual((await b.store.readCensus()).long, { steps: 1, workflows: 1, lists: 1, items: 4, leftovers: 0 })
+    assert.deepEqual((await b.store.readCensus()).long, {
+      steps: 1,
+      workflows: 1,
+      lists: 1,
+      items: 4,
+      inbox: 0,
+      leftovers: 0,
+    })
   }),
 
   contract('items are read ahead, a bounded number and a bounded size at a time, bytes too', async (b) => {
@@ -428,7 +435,14 @@ export const sequenceCases: readonly ContractCase[] = [
     await b.prune(1)
     await sweepAll(b)
     assert.deepEqual(await Promise.all(ids.map((id) => b.state(id))), ['gone', 'gone', 'gone', 'done'])
-    assert.deepEqual((await b.store.readCensus()).long, { steps: 8, workflows: 1, lists: 1, items: 8, leftovers: 0 })
+    assert.deepEqual((await b.store.readCensus()).long, {
+      steps: 8,
+      workflows: 1,
+      lists: 1,
+      items: 8,
+      inbox: 0,
+      leftovers: 0,
+    })
     assert.equal((await output(b, ids[3] as string)).length, 8)
   }),
 

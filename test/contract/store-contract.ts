@@ -19,6 +19,9 @@ import { sequenceCases } from './sequences.js'
 import { settlingCases } from './settling.js'
 import { successorCases } from './successors.js'
 import { concurrentCommandCases } from './concurrent-commands.js'
+import { workflowCallCases } from './workflow-calls.js'
+import { workflowCommandCases } from './workflow-commands.js'
+import { workflowCases } from './workflows.js'
 import { upkeepCases } from './upkeep.js'
 
 /**
@@ -47,5 +50,8 @@ export const storeContract: readonly ContractCase[] = [
   ...groupsCases,
   ...groupsModelCases,
   ...sequenceCases,
+  ...workflowCases,
+  ...workflowCommandCases,
+  ...workflowCallCases,
   ...censusCases,
 ]

@@ -6,9 +6,10 @@ import { transactionCase } from './transaction-fixture.js'
 import type { TransactionFixture, TransactionCase } from './transaction-fixture.js'
 import { transactionLinkCases } from './transaction-links.js'
 import { transactionSequenceCases } from './transaction-sequences.js'
+import { transactionWorkflowCases } from './transaction-workflows.js'
 
 /** What every store must do inside a caller's transaction; used like `storeContract`, with a way to begin one. */
-const cases: TransactionCase[] = [...transactionLinkCases, ...transactionSequenceCases]
+const cases: TransactionCase[] = [...transactionLinkCases, ...transactionSequenceCases, ...transactionWorkflowCases]
 
 function contract(name: string, run: (fixture: TransactionFixture) => Promise<void>): void {
   cases.push(transactionCase(name, run))

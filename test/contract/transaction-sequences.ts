@@ -45,7 +45,14 @@ export const transactionSequenceCases: readonly TransactionCase[] = [
     }
     assert.equal((await b.store.sequences.readSequence(kept.job.id))?.total, 3)
     assert.equal(await b.store.sequences.readSequence(undone.job.id), undefined)
-    assert.deepEqual((await b.store.readCensus()).long, { steps: 0, workflows: 1, lists: 1, items: 3, leftovers: 0 })
+    assert.deepEqual((await b.store.readCensus()).long, {
+      steps: 0,
+      workflows: 1,
+      lists: 1,
+      items: 3,
+      inbox: 0,
+      leftovers: 0,
+    })
     const job = only(await b.claim(await b.worker()))
     assert.deepEqual(job.sequence?.items, ['{"n":0}'])
   }),
@@ -56,7 +63,14 @@ export const transactionSequenceCases: readonly TransactionCase[] = [
     const refused = async (): Promise<unknown> => b.store.transactions.insertSequenceIn(tx, sequenceOf(b, 2, 'plain'))
     await assert.rejects(refused(), { code: 'E_DUPLICATE_KEY' })
     await commit()
-    assert.deepEqual((await b.store.readCensus()).long, { steps: 0, workflows: 0, lists: 0, items: 0, leftovers: 0 })
+    assert.deepEqual((await b.store.readCensus()).long, {
+      steps: 0,
+      workflows: 0,
+      lists: 0,
+      items: 0,
+      inbox: 0,
+      leftovers: 0,
+    })
   }),
 
   transactionCase('an item settled in a transaction is recorded with it, once, and its claim goes on', async (b) => {

@@ -54,7 +54,7 @@ export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus
     links: [],
     todos: [],
     sequences: [],
-    long: { steps: 0, workflows: 0, lists: 0, items: 0, leftovers: 0 },
+    long: { steps: 0, workflows: 0, lists: 0, items: 0, inbox: 0, leftovers: 0 },
     strays: 0,
     ...more,
   }

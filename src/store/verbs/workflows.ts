@@ -229,10 +229,10 @@ function* cancelInside(at: At, { id, reason }: WorkflowChange, place: Place): Ve
 
 /** Its body runs no further, and a worker that has it loses its claim. */
 function* endNow(at: At, { id, reason, keepMs }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
-  const called = yield* openCalls(at, place)
+  // Before its end drops the links to them.
+  yield* cancelCalled(at, place.ref, yield* openCalls(at, place))
   if (!(yield* awaited(at.endUnfinished(id, reason, keepMs)))) return 'stale'
   yield* awaited(at.run('endWaits', place.ref))
-  yield* cancelCalled(at, place.ref, called)
   at.note({ requested: true })
   return changed('moved', place, { to: 'cancelled' })
 }

@@ -38,5 +38,6 @@ export const censusQueries = {
       'lists', ${rows(`list, id, total`, 'lists')},
       'items', ${rows(`list`, 'items')},
       'steps', ${rows(`ref, run, address, no, attempt, value`, 'steps')},
+      'inbox', ${rows(`ref`, 'inbox')},
       'leftovers', ${rows(`number`, 'leftovers')})::text as census`,
 }

@@ -11,10 +11,10 @@ export const stepValues = `a.ref, a.run, a.address, a.kind, a.no, a.since, a.att
  * kept.
  */
 export const fillOpen = `on conflict (ref, run, address) do update
-      set no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at, answered_at = excluded.answered_at,
-          until = excluded.until, value = excluded.value, bytes = excluded.bytes, error = excluded.error,
+      set kind = excluded.kind, no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at,
+          answered_at = excluded.answered_at, until = excluded.until, value = excluded.value, bytes = excluded.bytes, error = excluded.error,
           note = case
-            when steps.kind not in ('call', 'enqueue') then excluded.note
+            when steps.kind not in ('call', 'enqueue', 'unwound') then excluded.note
             -- As text: a line in it may have escapes that no json of the server takes. The last of equal names counts.
             when steps.note like '{"%' and excluded.note like '{"%' then left(steps.note, -1) || ',' || substr(excluded.note, 2)
             else coalesce(nullif(excluded.note, '{}'), steps.note)

@@ -42,6 +42,7 @@ interface Tables {
   readonly lists: readonly [list: number, id: string, total: number][]
   readonly items: readonly [list: number][]
   readonly steps: readonly StepRow[]
+  readonly inbox: readonly [ref: number][]
   readonly leftovers: readonly unknown[]
 }
 
@@ -80,7 +81,8 @@ interface Places {
   readonly rows: ReadonlyMap<number, number>
 }
 
-function sequencesIn({ jobs, workflows, lists, items, steps, leftovers }: Tables): Pick<Census, 'sequences' | 'long'> {
+function sequencesIn(tables: Tables): Pick<Census, 'sequences' | 'long'> {
+  const { jobs, workflows, lists, items, steps, inbox, leftovers } = tables
   const refs = new Map(jobs.map(([ref, id]) => [id, ref]))
   const runs = new Map(workflows)
   const sequences = lists.flatMap(([list, id, total]): CensusSequence[] => {
@@ -92,7 +94,7 @@ function sequencesIn({ jobs, workflows, lists, items, steps, leftovers }: Tables
       .toSorted((one, other) => (one.address < other.address ? -1 : 1))
     return [{ id, run, total, items: items.filter(([of]) => of === list).length, rows }]
   })
-  const counts = { steps, workflows, lists, items, leftovers }
+  const counts = { steps, workflows, lists, items, inbox, leftovers }
   const long = Object.fromEntries(Object.entries(counts).map(([name, rows]) => [name, rows.length]))
   return { sequences, long: long as unknown as Census['long'] }
 }

@@ -100,11 +100,18 @@ export type EndedCall = EndedJob & { readonly ref: number; readonly id: string }
 
 /** Writes to-dos that say how called jobs ended, because their rows may be deleted before the to-dos are worked off. */
 export async function noteCallEnds(session: Session, ends: readonly EndedCall[]): Promise<void> {
-  const refs = arrayOf(ends.map(({ ref }) => ref))
-  const rows = await session.query<{ ref: Numeric }>(session.queries.calledAmong, refs)
-  const called = new Set(rows.map(({ ref }) => numberOf(ref)))
+  const called = await calledAmong(
+    session,
+    ends.map(({ ref }) => ref),
+  )
   const noted = ends.filter(({ ref }) => called.has(ref)).map((end) => callColumns(end))
   if (noted.length > 0) await session.query(session.queries.noteCallEnds, session.nowText, JSON.stringify(noted))
+}
+
+/** Of these jobs, those that a workflow waits for. */
+async function calledAmong(session: Session, refs: readonly number[]): Promise<ReadonlySet<number>> {
+  const rows = await session.query<{ ref: Numeric }>(session.queries.calledAmong, arrayOf(refs))
+  return new Set(rows.map(({ ref }) => numberOf(ref)))
 }
 
 function callColumns(end: EndedCall): object {
@@ -134,20 +141,22 @@ const NOTHING: Delivered = { stuck: new Set(), isFull: false, isAny: false }
 
 /** Brings the ends of called jobs to the workflows that wait for them, at most `limit`. Locked rows are left for later. */
 export async function deliverCalls(session: Session, todos: readonly CallTodo[], limit: number): Promise<Delivered> {
-  const parents = [...new Set(todos.map(({ parent }) => parent))]
-  const links = parents.length === 0 ? [] : await callersOf(session, parents, limit)
-  if (links.length === 0) return NOTHING
-  const isCalled = new Set(links.map(({ parent }) => parent))
+  if (todos.length === 0) return NOTHING
+  const called = await calledAmong(
+    session,
+    todos.map(({ parent }) => parent),
+  )
   const ends = await endsOf(
     session,
-    todos.filter(({ parent }) => isCalled.has(parent)),
+    todos.filter(({ parent }) => called.has(parent)),
   )
-  const wanted = links.filter(({ parent }) => ends.has(parent))
+  if (ends.size === 0) return NOTHING
+  const wanted = await callersOf(session, [...ends.keys()], limit)
   const waits = await lockCallers(session, [...new Set(wanted.map(({ child }) => child))])
   const free = wanted.filter(({ child }) => waits.has(child))
   if (free.length > 0) await deliver(session, free, ends, waits)
   const stuck = new Set(wanted.filter(({ child }) => !waits.has(child)).map(({ parent }) => parent))
-  return { stuck, isFull: links.length >= limit, isAny: free.length > 0 }
+  return { stuck, isFull: wanted.length >= limit, isAny: free.length > 0 }
 }
 
 interface Call {

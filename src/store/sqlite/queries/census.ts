@@ -41,7 +41,7 @@ const census = (more: string): string => `
      join millrace_workflows w on w.seq = j.seq),
     'long', json_object('steps', (select count(*) from millrace_steps), 'workflows', (select count(*) from millrace_workflows),
        'lists', (select count(*) from millrace_lists), 'items', (select count(*) from millrace_items),
-       'leftovers', (select count(*) from millrace_leftovers)),
+       'inbox', (select count(*) from millrace_inbox), 'leftovers', (select count(*) from millrace_leftovers)),
 ${more}
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
       + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs))) as census`

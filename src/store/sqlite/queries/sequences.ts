@@ -4,10 +4,10 @@ const stepColumns = 'seq, run, address, kind, no, since, attempt, called_at, ans
  * kept.
  */
 const fillOpen = `on conflict (seq, run, address) do update
-    set no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at, answered_at = excluded.answered_at,
-        until = excluded.until, value = excluded.value, error = excluded.error,
+    set kind = excluded.kind, no = excluded.no, attempt = excluded.attempt, called_at = excluded.called_at,
+        answered_at = excluded.answered_at, until = excluded.until, value = excluded.value, error = excluded.error,
         note = case
-          when kind in ('call', 'enqueue') then json_patch(coalesce(note, '{}'), coalesce(excluded.note, '{}'))
+          when kind in ('call', 'enqueue', 'unwound') then json_patch(coalesce(note, '{}'), coalesce(excluded.note, '{}'))
           else excluded.note
         end
     where no is null`

@@ -1,3 +1,4 @@
+import type { Encoded } from './job/rules/outcome.js'
 import type { Codec } from './codec/codec.js'
 import { show } from './codec/show.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerError } from './errors.js'
@@ -79,6 +80,15 @@ export class Client {
     claim?: Claim,
   ): Promise<Handle<unknown>> {
     return this.#enqueuer.enqueue(job, payload, options, claim)
+  }
+
+  child(...args: Parameters<Enqueuer['child']>): ReturnType<Enqueuer['child']> {
+    return this.#enqueuer.child(...args)
+  }
+
+  /** Checks and encodes a payload as an enqueue does. */
+  encodeInput(registered: Registered, input: unknown): Promise<Encoded> {
+    return this.#editedPayload(registered.job.name, registered, input)
   }
 
   template(...args: Parameters<Enqueuer['template']>): Promise<NewJob> {

@@ -290,6 +290,9 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       blockGraceMs: this.#parts.blockGraceMs,
       enqueue: (claim, job, payload, options) =>
         this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, claim),
+      prepareChild: (job, payload, options, calledBy) =>
+        this.#enqueuer.child(job, payload, options as EnqueueOptions | undefined, calledBy),
+      prepareInput: (registered, input) => this.#client.encodeInput(registered, input),
       pauseQueue: (claim, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, claim),
       results: (id, parent) => this.#client.results(id, parent),
       events: this.#events,

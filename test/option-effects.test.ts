@@ -98,6 +98,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'mill encryption': 'test/secrets.test.ts',
   'category encrypt': 'test/secrets.test.ts',
   'job encrypt': 'test/secrets.test.ts',
+  'mill workflows': 'test/workflows.test.ts',
   'category executor': 'test/isolation.test.ts',
   'job executor': 'test/isolation.test.ts',
   'category module': 'test/isolation.test.ts',

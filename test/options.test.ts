@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { category, codec, job, lazy, millrace, sqlite } from '../src/index.js'
-import type { Context, EnqueueNext, InvalidOptionsError, Mill } from '../src/index.js'
+import { category, codec, event, job, lazy, millrace, sqlite, workflow } from '../src/index.js'
+import type { Context, EnqueueNext, InvalidOptionsError, Mill, Work } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { restart, simulate, startMill, startPostgres, testing, waitFor } from '../src/testing/index.js'
 import { optionDoors } from './support/option-levels.js'
@@ -73,6 +73,18 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Handle.result options': (given) => mill.handle(ID).result(given),
   'Context.enqueue rest[1]': (given) => inHandler((ctx) => ctx.enqueue(greet, ADA, given)),
   'Context.queue.pauseUntil when': (given) => inHandler((ctx) => ctx.queue.pauseUntil(given)),
+  'workflow options': (given) => workflow('x', given),
+  'StepContext.enqueue rest[1]': (given) => inBody((w) => w.step('s', (s) => s.enqueue(greet, ADA, given))),
+  'Work.all options': (given) => inBody((w) => w.all([], given)),
+  'Work.call rest[1]': (given) => inBody((w) => w.call(greet, ADA, given)),
+  'Work.each options': (given) => inBody((w) => w.each('x', [], () => 1, given)),
+  'Work.enqueue rest[1]': (given) => inBody((w) => w.enqueue(greet, ADA, given)),
+  'Work.sleep options': (given) => inBody((w) => w.sleep(1, given)),
+  'Work.sleep span': (given) => inBody((w) => w.sleep(given)),
+  'Work.sleepUntil options': (given) => inBody((w) => w.sleepUntil(new Date(0), given)),
+  'Work.step options': (given) => inBody((w) => w.step('x', given, () => 1)),
+  'Work.waitFor event': (given) => inBody((w) => w.waitFor(given)),
+  'Work.waitFor options': (given) => inBody((w) => w.waitFor(event('x'), given)),
   'EnqueueNext change': (given) => hooked((next) => next(given)),
   'EnqueueNext change()': (given) => hooked((next) => next(() => given)),
 }
@@ -86,6 +98,22 @@ async function inHandler(call: (ctx: Context) => unknown): Promise<unknown> {
   } finally {
     await t.close()
   }
+}
+
+/** What a verb of a workflow's body rejects with. */
+async function inBody(call: (w: Work) => Promise<unknown>): Promise<unknown> {
+  const refused: unknown[] = []
+  const body = workflow('calls', async (_: undefined, w) => {
+    await call(w).catch((error: unknown) => refused.push(error))
+  })
+  const t = await testing({ jobs: [greet, body] })
+  await t.mill.enqueue(body)
+  await t.drain()
+  await t.close()
+  // What a step threw is the cause of its error.
+  const [error] = refused as { code?: string; cause?: unknown }[]
+  if (error !== undefined) throw error.code === 'E_STEP_FAILED' ? error.cause : error
+  return undefined
 }
 
 async function hooked(call: (next: EnqueueNext) => unknown): Promise<unknown> {

@@ -10,6 +10,7 @@ import {
   isFunction,
   isKeep,
   isName,
+  isOneOf,
   isRetry,
 } from '../job/definition/check-options.js'
 import type { Check, Fields } from '../job/definition/check-fields.js'
@@ -72,6 +73,11 @@ export interface MillOptions {
   readonly timeout?: Duration | number | undefined
   /** A handler that takes longer is logged as an error, repeatedly. Default '5m'. */
   readonly slowAfter?: Duration | number | undefined
+  /**
+   * `sticky`: suspended workflows that a worker keeps in memory, at most 5 minutes each; default 1,000, 0 keeps none. `strict`:
+   * a body that awaits something that is not of `w` fails; default false, and true in `millrace/testing`.
+   */
+  readonly workflows?: { readonly sticky?: number | undefined; readonly strict?: boolean | undefined } | undefined
   /** How long finished jobs are kept: '1d', or { done, cancelled, failed }. Default 7 d done and cancelled, 30 d failed. */
   readonly keep?: KeepOptions | undefined
   /** Apply pending migrations when the store is opened. Default true. */
@@ -100,6 +106,7 @@ export const defaults = {
   retry: { limit: 25, backoff: 'exponential', jitter: 0.2 },
   timeout: '30m',
   slowAfter: '5m',
+  workflows: { sticky: 1_000, strict: false },
   executor: 'loop',
   keep: { done: '7d', cancelled: '7d', failed: '30d' },
   partition: undefined,
@@ -118,6 +125,8 @@ export const defaults = {
 /** The most handlers at once, of a mill and of one queue, and the most crashes that a job may be charged. */
 const CONCURRENCY_MAX = 100_000
 const CRASH_BUDGET_MAX = 1_000
+/** The most suspended workflows in memory: a few KiB each. */
+const STICKY_MAX = 1_000_000
 /** Shorter ones would keep a core busy, or declare a live worker dead. */
 const POLL_MIN_MS = 10
 const LEASE_MIN_MS = 500
@@ -144,6 +153,9 @@ const isQueues: Check = (value) => {
     return (wrong ?? []).map((problem) => ({ ...problem, path: joinPath(path, problem.path) }))
   })
 }
+
+const isWorkflows: Check = (value) =>
+  checkFields(value, '', { fields: { sticky: isCount(0, STICKY_MAX), strict: isOneOf(true, false) } })
 
 const isConcurrency = isCount(1, CONCURRENCY_MAX)
 const QUEUE: Fields = { fields: { concurrency: isConcurrency }, notYet: BOUNDS, foreignNames: FOREIGN_QUEUE_OPTIONS }
@@ -184,6 +196,7 @@ const FIELDS: Fields = {
     retry: isRetry,
     timeout: isTimeout,
     slowAfter: isSlowAfter,
+    workflows: isWorkflows,
     keep: isKeep,
     autoMigrate: isBoolean,
     redact: isRedact,

@@ -71,5 +71,6 @@ export function workerOptionsOf(options: MillOptions): WorkerOptions {
     leaseMs: toMs(options.lease, '15s'),
     crashBudget: options.crashBudget ?? 3,
     slowAfterMs: toMs(options.slowAfter, '5m'),
+    workflows: { sticky: options.workflows?.sticky ?? 1_000, strict: options.workflows?.strict ?? false },
   }
 }

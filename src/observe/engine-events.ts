@@ -71,6 +71,8 @@ export interface EngineEvents {
   /** A stalled schedule was recovered; a process whose clock was ahead by `aheadMs` had moved it. */
   scheduleRecovered(schedule: string, aheadMs: number): void
   slow(running: ShownAttempt, forMs: number): void
+  /** The body of a workflow did something that replays badly. */
+  workflowWarned(running: ShownAttempt, kind: string, address: string): void
   logLine(running: ShownAttempt, logged: Logged): void
   /** A hook failed where no caller waits for it. An enqueue has no id yet. */
   hookFailed(which: string, job: { readonly id?: string; readonly name: string }, error: unknown): void
@@ -133,6 +135,7 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       const fields = { ...fieldsOf(running), ms: Math.round(forMs) }
       log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}${last}`)
     },
+    workflowWarned: (running, kind, address) => warnOfWorkflow(log, running, kind, address),
     logLine: (running, { fields, message }) =>
       log.write('info', mergeFields(fields, fieldsOf(running)), `${running.job}: ${message}`),
     hookFailed(which, { id, name }, thrown) {
@@ -143,8 +146,23 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
   }
 }
 
+const WORKFLOW_WARNINGS: { readonly [kind: string]: string } = {
+  'foreign-await': 'the body awaits something that is not of w: after a crash it would do that again; use w.step',
+  'same-name': 'an operation is called while one of its name is pending: give it a key, or use w.each',
+  reordered: 'the code calls what is recorded in another order',
+  'left-behind': 'the body ended while this was pending: its answer is not recorded; await it',
+  'log-half-full': 'the log of this run is half full: return w.restart(input) now and then',
+}
+
+function warnOfWorkflow(log: Log, running: ShownAttempt, kind: string, address: string): void {
+  const text = `${running.job}: ${WORKFLOW_WARNINGS[kind] ?? kind} (${address})`
+  log.write('warn', { ...fieldsOf(running), warning: kind, address }, text)
+}
+
 /** Logs the end of an attempt, or of a job without one. */
 function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: ShownAttempt | undefined): void {
+  // A workflow that waits for something has ended no attempt.
+  if (job.workflow?.suspended !== undefined) return
   if (job.to === 'ready' && running !== undefined) return logReleased(log, fieldsOf(running), job.name)
   if (job.to === 'scheduled' && running !== undefined)
     return logSnoozed(log, { ...fieldsOf(running), ms }, job.name, job.delayMs)

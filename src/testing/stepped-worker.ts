@@ -18,6 +18,8 @@ export interface EndedAttempt {
   readonly threw: boolean
   readonly thrown: unknown
   readonly returned: unknown
+  /** A workflow that waits for something: its attempt goes on later. */
+  readonly isSuspended?: boolean | undefined
 }
 
 /** An attempt from its claim to its written settlement. */
@@ -63,6 +65,8 @@ export class SteppedWorker {
         executor: this.#watched(parts.executor),
         events: this.#watchedEvents(),
         planClaim: () => this.#plan(),
+        // No virtual time passes while a test waits for an attempt.
+        inHandMs: 0,
       },
       stepped(parts.options()),
     )
@@ -169,7 +173,9 @@ export class SteppedWorker {
     const call: HandlerExecutor['call'] = async (handler, payload, running) => {
       const attempt = this.#attempts.get(running.claimed.fence)
       const note = (handled: Handled): void => {
-        if (attempt !== undefined) Object.assign(attempt, { handled, running })
+        // The end of a workflow that did not succeed is in its settlement.
+        const isKnown = running.workflow === undefined || running.workflow.ended?.outcome.kind === 'succeeded'
+        if (attempt !== undefined) Object.assign(attempt, isKnown ? { handled, running } : { running })
       }
       try {
         const returned: unknown = await executor.call(handler, payload, running)
@@ -187,6 +193,15 @@ export class SteppedWorker {
     const attempt = this.#attempts.get(job.fence)
     this.#attempts.delete(job.fence)
     if (attempt === undefined || running === undefined) return attempt?.end(undefined)
+    if (job.workflow?.suspended !== undefined)
+      return attempt.end({
+        running,
+        to: job.to,
+        threw: false,
+        thrown: undefined,
+        returned: undefined,
+        isSuspended: true,
+      })
     const { handled = withoutHandler(running, job) } = attempt
     if (!handled.threw)
       return attempt.end({ running, to: job.to, threw: false, thrown: undefined, returned: handled.returned })

@@ -54,7 +54,7 @@ export async function buildTestMill(
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
   const started: { parts?: PartsToStart; worker?: SteppedWorker } = {}
   const mill = await buildMill(
-    { ...options, logger: options.logger ?? false },
+    { ...options, logger: options.logger ?? false, workflows: { strict: true, ...options.workflows } },
     {
       world,
       store: choice,

@@ -17,6 +17,8 @@ export interface RequestReaderParts {
   readonly recheckHeld: () => void
   /** Aborts the handler of a cancelled job. */
   readonly cancel: (running: Running, reason: string) => void
+  /** Reads what was sent to the workflows that run in this worker. */
+  readonly readInboxes: () => Promise<void>
   readonly storeFailed: (what: string, error: unknown) => void
 }
 
@@ -68,29 +70,39 @@ export class RequestReader {
     try {
       await abortCancelledJobs(this.#parts)
       await abortResetItems(this.#parts)
+      await this.#parts.readInboxes()
     } catch (error) {
       this.#parts.storeFailed('read requested changes', error)
     }
   }
 }
 
-/** Aborts every item of a sequence whose claim is lost: the sequence was reset, and its next run must not wait for it. */
+/**
+ * Aborts every item of a sequence, and every workflow, whose claim is lost: the sequence was reset, or the workflow was
+ * ended at once.
+ */
 async function abortResetItems({ store, running }: Pick<RequestReaderParts, 'store' | 'running'>): Promise<void> {
-  const items = [...running].filter((each) => each.claimed.sequence !== undefined && !each.settled)
+  const items = [...running].filter(
+    (each) => (each.claimed.sequence !== undefined || each.workflow !== undefined) && !each.settled,
+  )
   if (items.length === 0) return
   const { mine, paused } = await store.leases.confirmJobs(items.map(({ claimed }) => claimed))
   for (const item of items)
     if (!mine.has(item.claimed.ref) && !paused.has(item.claimed.ref))
-      item.abort(new LeaseLostError(`sequence ${item.id} was reset or taken away while an item ran`))
+      item.abort(new LeaseLostError(`${item.job} ${item.id} was reset, ended or taken away while it ran`))
 }
 
-/** Aborts every handler of this worker whose job was cancelled. */
+/** Aborts every handler of this worker whose job was cancelled, and lets workflows to be paused begin no other step. */
 async function abortCancelledJobs(parts: Pick<RequestReaderParts, 'store' | 'running' | 'cancel'>): Promise<void> {
   const requests = await parts.store.leases.readRequests()
   if (requests.length === 0) return
   const cancels = new Map(requests.filter(({ kind }) => kind === 'cancel').map((request) => [request.ref, request]))
+  const pauses = new Map(requests.filter(({ kind }) => kind === 'pause').map((request) => [request.ref, request]))
   for (const running of parts.running) {
+    if (pauses.get(running.claimed.ref)?.fence === running.claimed.fence) running.workflow?.pause()
     const request = cancels.get(running.claimed.ref)
-    if (request?.fence === running.claimed.fence && !running.settled) parts.cancel(running, request.reason)
+    // The cancel of a workflow is in its inbox.
+    if (request?.fence === running.claimed.fence && !running.settled && running.workflow === undefined)
+      parts.cancel(running, request.reason)
   }
 }

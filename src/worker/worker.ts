@@ -23,6 +23,12 @@ export interface WorkerOptions {
   readonly leaseMs: number
   readonly crashBudget: number
   readonly slowAfterMs: number
+  readonly workflows: {
+    /** How many suspended runs are kept in memory. */
+    readonly sticky: number
+    /** Whether a foreign await rejects, where the workflow does not say it. */
+    readonly strict: boolean
+  }
 }
 
 export interface WorkerParts extends InFlightParts {
@@ -89,6 +95,7 @@ export class Worker {
       running: this.#inFlight.slots.running,
       recheckHeld: () => this.#inFlight.recheckHeld(),
       cancel: (running, reason) => this.#inFlight.cancel(running, reason),
+      readInboxes: () => this.#inFlight.workflows.readInboxes(this.#inFlight.slots.running),
       storeFailed: (what, error) => parts.events.storeFailed(what, error),
     })
   }

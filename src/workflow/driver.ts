@@ -57,8 +57,6 @@ import type { RestartRequest } from './verbs.js'
  * A run that is suspended or whose claim is lost is frozen: its promises never settle, and no error is thrown into the body.
  */
 
-/** A wait that ends within this time is waited for in hand. */
-const IN_HAND_MS = 250
 /** On replay, how long the body may take to call a row that followed something that is not of `w`. */
 const FOREIGN_WAIT_MS = 30_000
 /** A run that waits for nothing of `w` gets a warning after this time. */
@@ -149,7 +147,7 @@ export class Driver {
     this.#signal.timers = host.timers
     this.#deadlineAt = log.deadlineAt ?? this.#deadlineAt
     this.receive(log.inbox)
-    if (log.rows !== undefined) this.#load(log.run, log.rows)
+    if (log.rows !== undefined) this.#load(log, log.rows)
     this.#nextNoAtClaim = this.#nextNo
     const end = await this.#pump()
     this.#isFrozen = true
@@ -269,8 +267,9 @@ export class Driver {
     if (row.kind === UNWOUND) operation.isRowDue = true
   }
 
-  #load(run: number, rows: readonly StepRow[]): void {
+  #load({ run, nextNo = 0, retriedAt = null }: LogRead, rows: readonly StepRow[]): void {
     this.#run = run
+    this.#nextNo = nextNo
     const now = this.#host.now()
     this.#beganAt = now
     for (const row of rows) {
@@ -287,7 +286,10 @@ export class Driver {
     if (rows.length === 0) this.#nextNote = { beganAt: now }
     this.#givenAt = this.#beganAt
     const { deadlineMs } = this.workflow.rules
-    if (this.#deadlineAt === null && deadlineMs !== undefined) this.#deadlineAt = this.#beganAt + deadlineMs
+    if (deadlineMs === undefined) return
+    this.#deadlineAt ??= this.#beganAt + deadlineMs
+    // A workflow that was overdue and is retried has its whole time again.
+    if (retriedAt !== null && this.#deadlineAt <= retriedAt) this.#deadlineAt = retriedAt + deadlineMs
   }
 
   /* Turns */
@@ -432,6 +434,7 @@ export class Driver {
   /* Live */
 
   async #live(): Promise<RunEnd | undefined> {
+    if (this.#host.draining() === 'replay') return this.#yielded('replay')
     for (const operation of this.#pending.values()) if (operation.state === 'called') this.#start(operation)
     const now = this.#host.now()
     const cancel = this.#inbox.find(({ kind }) => kind === 'cancel')
@@ -463,7 +466,7 @@ export class Driver {
       return this.#full()
     if (this.#pending.size === 0) return this.#silent(now)
     const wakeAt = this.#wakeAt()
-    if (wakeAt !== null && wakeAt - now <= IN_HAND_MS) return this.#awaitActs(now)
+    if (wakeAt !== null && wakeAt - now <= this.workflow.inHandMs) return this.#awaitActs(now)
     return this.#suspended(wakeAt)
   }
 
@@ -738,8 +741,8 @@ export class Driver {
       no += isAnswered ? 1 : 0
       return this.#stamped(operation, isAnswered ? no - 1 : null, isAnswered ? NO_ANSWER : undefined)
     })
-    const children = operations.flatMap(({ address, prepared, kind }) =>
-      prepared === undefined ? [] : [{ ...prepared, address, isAwaited: kind === 'call' }],
+    const children = operations.flatMap(({ address, prepared, kind, deed }) =>
+      prepared === undefined ? [] : [{ ...prepared, address, isAwaited: kind === 'call', isLeft: isLeft(deed) }],
     )
     const inserted = await this.#host.append({ rows, taken: [], children, cancelled: [] })
     if (inserted === undefined) return this.lose()
@@ -822,11 +825,7 @@ export class Driver {
     return { kind: 'suspended', to, waits, wakeAt, rest: this.#rest(null) }
   }
 
-  /** A step that has not begun gets an open row that is due: a paused workflow is made ready by it. */
   #yielded(why: Draining): RunEnd {
-    const now = this.#host.now()
-    for (const operation of this.#pending.values())
-      if (operation.state === 'queued') Object.assign(operation, { until: now, isRowDue: true, state: 'retrying' })
     return { kind: 'yielded', why, rest: this.#rest(null) }
   }
 
@@ -975,6 +974,10 @@ function lostError({ name, id }: Workflow): LeaseLostError {
 function timedOut({ name, deed }: Operation): { name: string; message: string; code: string } {
   const span = deed.kind === 'wait' && deed.timeoutMs !== undefined ? ` within ${formatDuration(deed.timeoutMs)}` : ''
   return { name: 'TimeoutError', message: `no event ${JSON.stringify(name)} was sent${span}`, code: 'E_TIMEOUT' }
+}
+
+function isLeft(deed: Deed): boolean {
+  return deed.kind === 'call' && deed.leaves
 }
 
 /** A job to cancel: one that this call inserted, unless its option says to leave it. */

@@ -19,6 +19,8 @@ export interface Workflow {
   readonly input: unknown
   readonly rules: WorkflowRules
   readonly isStrict: boolean
+  /** A wait that ends within this time is waited for in hand. */
+  readonly inHandMs: number
   readonly codec: Codec
 }
 
@@ -26,6 +28,10 @@ export interface Workflow {
 export interface LogRead {
   readonly run: number
   readonly deadlineAt: number | null
+  /** When it was retried last: a deadline that had passed by then counts from here. */
+  readonly retriedAt?: number | null
+  /** The number of the next answer, where a retry has left a gap. */
+  readonly nextNo?: number
   readonly rows: readonly StepRow[] | undefined
   readonly inbox: readonly InboxRow[]
 }
@@ -77,7 +83,8 @@ export type EventRead =
   | { readonly ok: true; readonly payload: unknown }
   | { readonly ok: false; readonly error: ErrorRecord }
 
-export type Draining = 'yield' | 'stop' | 'pause'
+/** 'replay': only what is recorded is given, and nothing else begins. */
+export type Draining = 'yield' | 'stop' | 'pause' | 'replay'
 
 export interface Warning {
   readonly kind: 'foreign-await' | 'same-name' | 'reordered' | 'left-behind' | 'log-half-full'

@@ -96,6 +96,7 @@ export class DrivenWorkflow {
           input: this.#options.input,
           rules,
           isStrict: this.#options.isStrict ?? false,
+          inHandMs: 250,
           codec: defaultCodec,
         },
         host,

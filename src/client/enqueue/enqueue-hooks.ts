@@ -9,7 +9,8 @@ import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../../job
 import type { Registered, Registry } from '../../job/definition/registry.js'
 import { isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { allOrUnknown, thenOrRetry } from '../../store/unknown-outcome.js'
-import type { Claim, Store } from '../../store/store.js'
+import type { CalledBy } from '../../job/definition/stored-options.js'
+import type { Claim, InsertOptions, NewJob, Store } from '../../store/store.js'
 import { readBulkOptions, BULK_MAX, copyPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
 import type { FlowGraph } from '../flow/flow.js'
@@ -37,7 +38,21 @@ export interface EnqueueVerbs {
   ): Promise<Handle<unknown>>
   flow(graph: FlowGraph): Promise<Handle<unknown>[]>
   sequence(job: Enqueueable, items: readonly unknown[], options: SequenceOptions | undefined): Promise<Handle<unknown>>
+  /** A job that a workflow calls: it is checked and encoded, and inserted later with the row of the call. */
+  child(
+    job: Enqueueable,
+    payload: unknown,
+    options: EnqueueOptions | undefined,
+    calledBy: CalledBy,
+  ): Promise<PreparedJob>
 }
+
+export interface PreparedJob {
+  readonly job: NewJob
+  readonly options: InsertOptions
+}
+
+type HookedClient = EnqueueVerbs & { handle(id: string): Handle<unknown> }
 
 export interface HookedParts {
   readonly store: Pick<Store, 'transactions'>
@@ -50,7 +65,7 @@ export interface HookedParts {
  * no verb throws synchronously.
  */
 export function enqueueThroughHooks(
-  client: EnqueueVerbs,
+  client: HookedClient,
   registry: Registry,
   hooks: HookLists['enqueue'],
   parts: HookedParts,
@@ -67,11 +82,12 @@ function asyncVerbs(verbs: EnqueueVerbs): EnqueueVerbs {
     schedule: async (...call) => verbs.schedule(...call),
     flow: async (graph) => verbs.flow(graph),
     sequence: async (...call) => verbs.sequence(...call),
+    child: async (...call) => verbs.child(...call),
   }
 }
 
 function verbsThroughHooks(
-  client: EnqueueVerbs,
+  client: HookedClient,
   registry: Registry,
   hooks: HookLists['enqueue'],
   parts: HookedParts,
@@ -108,6 +124,7 @@ function verbsThroughHooks(
         return firstHandle(pass({ verb: 'schedule', ...hookedCall.call, when: at }, insert))
       })
     },
+    child: (...call) => passChild(client, registry, pass, call),
     flow: (graph) => rejectUnlessInTransaction(graph.tx !== undefined, () => passFlow(graph, client, pass)),
     sequence: (job, items, given) => {
       const { start, ...own } = copyOrEmpty(given as EnqueueOptions | undefined) as SequenceOptions
@@ -123,6 +140,24 @@ function verbsThroughHooks(
       })
     },
   }
+}
+
+/** To the hooks it is enqueued when it is ready to be inserted: the row of the call is written with it. */
+async function passChild(
+  client: HookedClient,
+  registry: Registry,
+  pass: (call: EnqueueCall, insert: Insert) => Promise<Handle<unknown>[]>,
+  [job, payload, options, calledBy]: Parameters<EnqueueVerbs['child']>,
+): Promise<PreparedJob> {
+  const own = copyOrEmpty(options)
+  const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
+  const made: PreparedJob[] = []
+  const insert: Insert = async ([one]) => {
+    made.push(await client.child(job, hookedCall.payloads[0], one?.options, calledBy))
+    return [client.handle((made[0] as PreparedJob).job.id)]
+  }
+  await pass({ verb: 'enqueue', ...hookedCall.call }, insert)
+  return made[0] as PreparedJob
 }
 
 /** The hooks are called once for each node. The flow is inserted when the hooks of the last node have called next(). */

@@ -5,6 +5,7 @@ import type { Problem } from '../../errors.js'
 import type { Capture, CaptureResult } from '../../job/attempt/capture.js'
 import { parseWhen } from '../../job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../../job/enqueue.js'
+import type { CalledBy } from '../../job/definition/stored-options.js'
 import type { Registered, Registry } from '../../job/definition/registry.js'
 import type { OnDuplicate } from '../../job/rules/unique.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
@@ -65,6 +66,19 @@ export class Enqueuer {
     const options = copyOptions(callerOptions)
     const make = (): Item => this.#timed(job, payload, when, options)
     return this.#one(make, options, options?.onDuplicate ?? 'move', undefined)
+  }
+
+  /** The job that a workflow calls or enqueues, checked and encoded: the store inserts it with the row of the call. */
+  async child(
+    job: Enqueueable,
+    payload: unknown,
+    callerOptions: EnqueueOptions | undefined,
+    calledBy: CalledBy,
+  ): Promise<{ readonly job: NewJob; readonly options: InsertOptions }> {
+    const options = copyOptions(callerOptions)
+    const item: Item = { registered: this.#lookUp(job), payload, options, calledBy }
+    const row = rowOrThrow(item, await this.#prepare(item))
+    return { job: row, options: insertOptions(item.registered, options?.onDuplicate ?? 'return', undefined) }
   }
 
   /** The row that a schedule inserts at each tick. `problems` of the schedule are reported together with those of the job. */

@@ -12,7 +12,7 @@ import { timeoutMs } from '../../job/definition/registry.js'
 import { checkPayload } from '../../job/definition/schema.js'
 import type { Checked } from '../../job/definition/schema.js'
 import { NO_OPTIONS, writeOptions } from '../../job/definition/stored-options.js'
-import type { Captured, StoredOptions } from '../../job/definition/stored-options.js'
+import type { CalledBy, Captured, StoredOptions } from '../../job/definition/stored-options.js'
 import { fillTitle } from '../../job/definition/title.js'
 import type { UniqueSlotRequest } from '../../job/rules/unique.js'
 import type { Parent } from '../../store/links.js'
@@ -39,6 +39,8 @@ export interface Item {
   readonly captured?: Captured | undefined
   /** Parents that `node.after()` added in a flow, in addition to those of its options. */
   readonly flowParents?: readonly Parent[] | undefined
+  /** The workflow that calls or enqueues it. */
+  readonly calledBy?: CalledBy | undefined
   /** Problems that the call found before the item was prepared. */
   readonly problems?: readonly Problem[] | undefined
 }
@@ -129,16 +131,17 @@ export function draft(input: Item, id: string, nowMs: number): Draft {
     due: dueOf(options),
     expires: options.expires === undefined ? null : whenOf(options.expires),
     ...links,
+    shape: registered.workflow === undefined ? undefined : 'workflow',
   }
   return { item, row, wrong }
 }
 
 /** A copy of a row with another id and payload. The fields keep their order, so that all rows share one hidden class in V8. */
 export function rowLike(row: NewJob, id: string, payload: Encoded): NewJob {
-  const { name, queue, priority, key, unique, group, options, due, expires, after, onParentFailure, keepCancelledMs } =
-    row
+  const { name, queue, priority, key, unique, group, options, due, expires } = row
+  const { after, onParentFailure, keepCancelledMs, shape } = row
   const links = { after, onParentFailure, keepCancelledMs }
-  return { id, name, queue, priority, key, unique, group, payload, options, due, expires, ...links }
+  return { id, name, queue, priority, key, unique, group, payload, options, due, expires, ...links, shape }
 }
 
 function encodeInto(item: Item, wrong: ItemProblems): Encoded {
@@ -231,13 +234,14 @@ function storedOptions(
     version: versionOf(registered),
     meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
     captured: item.captured,
+    calledBy: item.calledBy,
     unique: unique === undefined ? undefined : { key: unique.key, while: unique.while },
   }
 }
 
 /** The most frequent case, and the one most bulks consist of: no options are stored with the payload. */
-function storesNoOptions({ registered, captured }: Item): boolean {
-  if (captured !== undefined || registered.upcast.length > 0) return false
+function storesNoOptions({ registered, captured, calledBy }: Item): boolean {
+  if (captured !== undefined || calledBy !== undefined || registered.upcast.length > 0) return false
   return registered.labels.length === 0 && registered.job.options.title === undefined
 }
 

@@ -26,8 +26,16 @@ export interface StoredOptions {
   readonly unique?: Pick<UniqueSlotRequest, 'key' | 'while'> | undefined
   /** The tick that enqueued it. */
   readonly tick?: { readonly schedule: string; readonly at: number } | undefined
+  /** The workflow that called or enqueued it. */
+  readonly calledBy?: CalledBy | undefined
   /** The job is a sequence of so many items. */
   readonly sequence?: { readonly total: number } | undefined
+}
+
+export interface CalledBy {
+  readonly id: string
+  /** Calls within calls. */
+  readonly depth: number
 }
 
 export const NO_OPTIONS: StoredOptions = {}

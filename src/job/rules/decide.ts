@@ -76,11 +76,18 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
       return settle(job, policy, {
         to: 'cancelled',
         attempt: job.attempt + 1,
+        result: outcome.result ?? null,
         error: outcome.error,
         reason: outcome.reason,
         isLogged: true,
         exit: 'cancelled',
       })
+    case 'suspended':
+      return afterSuspension(job, outcome, policy)
+    case 'restarted':
+      return settle(job, policy, { ...NEXT_RUN, to: 'ready', isLogged: true, exit: 'restarted' })
+    case 'drifted':
+    case 'log-limit':
     case 'unreadable':
       return settle(job, policy, { to: 'parked', error: outcome.error, reason: outcome.error.message })
     case 'released':
@@ -99,6 +106,18 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
       return outcome satisfies never
   }
 }
+
+/** An answer that was recorded ends the count of crashes. */
+function afterSuspension(
+  job: JobCounters,
+  { to, hasProgressed }: Extract<Outcome, { kind: 'suspended' }>,
+  policy: DecisionPolicy,
+): Settlement {
+  const { crashes, streak } = hasProgressed ? NEXT_RUN : job
+  return settle(job, policy, { to, delayMs: 0, crashes, streak })
+}
+
+const NEXT_RUN = { delayMs: 0, attempt: 0, retries: 0, crashes: 0, streak: 0 }
 
 function afterFailure(
   job: JobCounters,

@@ -22,13 +22,32 @@ export type Outcome =
   /** The handler threw `Snooze`. */
   | { readonly kind: 'snoozed'; readonly delayMs: number }
   /** A cancel aborted the handler's signal, and it threw or did not return in time (then without an error). */
-  | { readonly kind: 'cancelled'; readonly error: ErrorRecord | null; readonly reason: string }
+  | {
+      readonly kind: 'cancelled'
+      readonly error: ErrorRecord | null
+      readonly reason: string
+      /** What the body of a workflow returned after its cancel. */
+      readonly result?: Encoded | null | undefined
+    }
   /** The payload does not decode, or no longer fits its schema. */
   | { readonly kind: 'unreadable'; readonly error: ErrorRecord }
   /** The worker released the job: it stopped, or never began it. */
   | { readonly kind: 'released' }
   /** A sequence stopped between two items: to let other jobs run, or because it may not begin another item now. */
   | { readonly kind: 'yielded' }
+  /**
+   * A workflow waits without a claim, or returns to `ready` between two steps. `hasProgressed`: this claim has recorded an
+   * answer, so earlier crashes do not count any more.
+   */
+  | {
+      readonly kind: 'suspended'
+      readonly to: 'blocked' | 'retrying' | 'scheduled' | 'ready'
+      readonly hasProgressed: boolean
+    }
+  /** The code of a workflow no longer fits its log, or its log is full. */
+  | { readonly kind: 'drifted' | 'log-limit'; readonly error: ErrorRecord }
+  /** The body returned `w.restart(input)`: the next run begins with an empty log. */
+  | { readonly kind: 'restarted' }
   /** The worker died, or its heartbeat stopped. `quarantined`: how many suspects its quarantine had, 0 when it was in none. */
   | {
       readonly kind: 'crashed'

@@ -35,6 +35,8 @@ export interface Attempt {
   readonly call: (handler: Handler<unknown, unknown>, payload: unknown) => unknown
   /** Why the signal was aborted; undefined if it was not. */
   readonly abortReason: () => unknown
+  /** How the body of a workflow ended for this claim; undefined for other jobs. */
+  readonly ended?: (() => Outcome | undefined) | undefined
   /** Adds a line to the attempt's own log. */
   readonly note?: ((line: string) => void) | undefined
 }
@@ -73,8 +75,8 @@ function callHandler(
     const returned = attempt.call(handler, payload)
     if (!isThenable(returned)) return succeeded(attempt.registered, returned)
     return Promise.resolve(returned).then(
-      (value) => succeeded(attempt.registered, value),
-      (thrown: unknown) => classify(attempt, thrown),
+      (value) => attempt.ended?.() ?? succeeded(attempt.registered, value),
+      (thrown: unknown) => attempt.ended?.() ?? classify(attempt, thrown),
     )
   } catch (thrown) {
     return classify(attempt, thrown)

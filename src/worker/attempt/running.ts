@@ -5,10 +5,13 @@ import type { Context } from '../../job/attempt/context.js'
 import { readLogged } from '../../job/attempt/log-text.js'
 import type { Logged } from '../../job/attempt/log-text.js'
 import { checkProgress } from '../../job/attempt/check-progress.js'
+import type { Handler } from '../../job/definition/define.js'
 import type { Registered } from '../../job/definition/registry.js'
+import type { Encoded, Outcome } from '../../job/rules/outcome.js'
+import type { InboxRow, NewChild, WorkflowEnd } from '../../store/workflows.js'
 import type { ObservedPromise } from './observed-promise.js'
 import type { Claim, ClaimedJob, SettledJob } from '../../store/store.js'
-import type { StoredOptions } from '../../job/definition/stored-options.js'
+import type { CalledBy, StoredOptions } from '../../job/definition/stored-options.js'
 
 /** Lines one attempt's log keeps, and characters of a line. */
 const LOG_LINES_MAX = 100
@@ -20,11 +23,17 @@ const REPORTED_LINES = 20
 export interface JobVerbs {
   /** `claim` must still hold; undefined once the job has settled itself. */
   enqueue(claim: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
+  /** Checks and encodes a job that a workflow calls or enqueues. */
+  prepareChild(job: Enqueueable, payload: unknown, options: unknown, calledBy: CalledBy): Promise<PreparedChild>
+  /** Checks and encodes the input of a workflow that restarts. */
+  prepareInput(registered: Registered, input: unknown): Promise<Encoded>
   /** Pauses a queue on behalf of the handler under this claim. */
   pauseQueue(claim: Claim, queue: string, when: unknown): Promise<void>
   /** The results of the parents of a job that are jobs of this name. */
   results(id: string, parent: Enqueueable): Promise<unknown[]>
 }
+
+export type PreparedChild = Omit<NewChild, 'address' | 'isAwaited'>
 
 /** What a running attempt needs of its worker. */
 export interface AttemptHost {
@@ -83,6 +92,8 @@ export class Running implements Context {
   pendingWrites: readonly ObservedPromise<unknown>[] | undefined
   /** That transaction has committed. */
   isCommitted = false
+  /** Runs the body of a workflow under this claim; undefined for other jobs. */
+  workflow: RunningWorkflow | undefined
   /** What the handler threw after it had settled its job. */
   errorAfterSettling: ErrorRecord | undefined
   readonly #host: AttemptHost
@@ -193,6 +204,21 @@ export class Running implements Context {
   transaction<T, Tx>(work: (tx: Tx) => T): Promise<T> {
     return this.#host.settling.transaction(this, work as (tx: unknown) => T)
   }
+}
+
+/** The claim of a workflow, as the rest of the worker sees it. */
+export interface RunningWorkflow {
+  /** Drives the body until it ends for this claim. Never rejects. */
+  drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown>
+  /** What is written with the end of the claim; undefined until the driver has ended. */
+  readonly ended: { readonly outcome: Outcome; readonly written: WorkflowEnd | undefined } | undefined
+  /** A pause was requested: no other step begins. */
+  pause(): void
+  /** The worker stops, or its slots are needed: look again. */
+  wake(): void
+  receive(inbox: readonly InboxRow[]): void
+  /** The claim is over without the driver: the run is frozen. */
+  freeze(): void
 }
 
 export interface Begin {

@@ -17,6 +17,8 @@ export interface InFlightParts extends JobVerbs {
   readonly events: WorkerEvents
   /** The grace after which a handler that blocks the event loop is reported (`loop-watch.ts`), in ms; default: 30 s. */
   readonly blockGraceMs?: number | undefined
+  /** A wait of a workflow that ends within this time is waited for in hand; default: 250 ms. */
+  readonly inHandMs?: number | undefined
 }
 
 /** What the worker reports: to the log, to hooks, to tests. */
@@ -32,6 +34,8 @@ export interface WorkerEvents {
   errorAfterEnd(running: Running, error: unknown): void
   storeFailed(what: string, error: unknown): void
   slow(running: Running, forMs: number): void
+  /** The body of a workflow did something that replays badly: see `Warning`. */
+  workflowWarned(running: Running, kind: string, address: string): void
   logLine(running: Running, logged: Logged): void
 }
 
@@ -47,6 +51,7 @@ export interface InFlightOwner {
     readonly queues: ReadonlyMap<string, number>
     readonly crashBudget: number
     readonly slowAfterMs: number
+    readonly workflows: { readonly sticky: number; readonly strict: boolean }
   }
   readonly workerId: () => string
   /** Suspects wait until nothing runs in this process. */

@@ -26,6 +26,7 @@ import { attemptInput } from '../attempt/attempt-input.js'
 import { runInCapturedContext } from '../attempt/attempt-host.js'
 import { classify } from '../attempt/run.js'
 import { Watchdog } from './watchdog.js'
+import { WorkflowRuns } from '../workflows/workflow-runs.js'
 
 /** Held jobs begin within 50 ms, if handlers take as long as before. When no slot became free for this long, they take longer. */
 const HELD_MAX_MS = 250
@@ -44,6 +45,7 @@ export class InFlight implements AttemptHost {
   readonly reports: AttemptReporter
   readonly verbs: JobVerbs
   readonly settling: SelfSettler
+  readonly workflows: WorkflowRuns
   readonly #parts: InFlightParts
   readonly #owner: InFlightOwner
   readonly watchdog: Watchdog
@@ -72,6 +74,14 @@ export class InFlight implements AttemptHost {
     this.settling = new SelfSettler(parts, (each, outcome) =>
       this.#settlement(each.claimed, outcome, each.registered, each),
     )
+    this.workflows = new WorkflowRuns(parts, {
+      now: () => this.#clock.at(),
+      isClosed: () => this.#closed,
+      yields: (running) => this.#yields(running, 0),
+      settlement: (running, outcome) => this.#settlement(running.claimed, outcome, running.registered, running),
+      logLine: (running, logged) => this.logLine(running, logged),
+      options: () => ({ ...owner.options().workflows, slowAfterMs: owner.options().slowAfterMs }),
+    })
     this.reports = new AttemptReporter(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#onWritten(settled, refused),
@@ -142,6 +152,7 @@ export class InFlight implements AttemptHost {
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
     for (const job of this.#behind.values()) this.#put(job, { kind: 'released' })
     this.#behind.clear()
+    for (const { workflow } of this.slots.running) workflow?.wake()
   }
 
   /** Releases the jobs that still run. Their handlers go on, and what they return is not recorded. */
@@ -149,7 +160,9 @@ export class InFlight implements AttemptHost {
     for (const running of this.slots.running) {
       this.#parts.executor.end?.(running)
       this.#settle(running, { kind: 'released' })
+      running.workflow?.freeze()
     }
+    this.workflows.stop()
     for (const running of this.#recording) this.#put(running.claimed, { kind: 'released' }, running.registered, running)
     this.#recording.clear()
     this.watchdog.stop()
@@ -183,7 +196,8 @@ export class InFlight implements AttemptHost {
 
   /** Code of an attempt threw where its handler cannot catch it: fails the attempt. */
   fail(running: Running, error: unknown): void {
-    if (running.settled) return this.#parts.events.errorAfterEnd(running, error)
+    // What the body of a workflow does not await cannot end it.
+    if (running.settled || running.workflow !== undefined) return this.#parts.events.errorAfterEnd(running, error)
     const now = this.#parts.world.clock.monotonic()
     const outcome = classify(attemptInput(running, this.#parts), error)
     running.abort(error)
@@ -293,10 +307,14 @@ export class InFlight implements AttemptHost {
     { reported, begunAt, heldSince }: Pick<Begin, 'reported' | 'begunAt' | 'heldSince'>,
   ): void {
     const startedAt = this.#clock.at(begunAt)
-    const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
-    const slowAfterMs = registered.slowAfterMs ?? this.#owner.options().slowAfterMs
+    const isWorkflow = registered.workflow !== undefined
+    const ownTimeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
+    // The steps of a workflow are watched, each alone.
+    const timeoutMs = isWorkflow ? Infinity : ownTimeoutMs
+    const slowAfterMs = isWorkflow ? Infinity : (registered.slowAfterMs ?? this.#owner.options().slowAfterMs)
     const begin = { claimed, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported, heldSince }
     const running = new Running(begin, this)
+    if (isWorkflow) this.workflows.begin(running)
     this.slots.begin(running)
     this.watchdog.watch(running)
     // A handler that returned synchronously is settled in a later microtask: the next one must not begin inside its call.
@@ -379,13 +397,13 @@ export class InFlight implements AttemptHost {
   }
 
   /** Suspects wait for this process to be empty; or its second is over, and every slot that others could have is taken. */
-  #yields({ claimed: { queue }, heldSince }: Running): boolean {
+  #yields({ claimed: { queue }, heldSince }: Running, free = 1): boolean {
     if (this.#owner.isDraining()) return true
     if (this.#parts.world.clock.monotonic() - heldSince < YIELD_AFTER_MS) return false
     const { concurrency, queues } = this.#owner.options()
-    // Its own slot is free at this moment.
-    const isFull = this.slots.running.size + 1 >= concurrency
-    return isFull || this.slots.inQueue(queue) + 1 >= (queues.get(queue) ?? Infinity)
+    // The slot of a sequence is free between two items; a workflow keeps its own.
+    const isFull = this.slots.running.size + free >= concurrency
+    return isFull || this.slots.inQueue(queue) + free >= (queues.get(queue) ?? Infinity)
   }
 
   #beginNext(job: ClaimedJob, { registered, options, heldSince }: Running): void {
@@ -434,6 +452,8 @@ export class InFlight implements AttemptHost {
         running,
       },
     )
+    const written = running?.workflow?.ended?.written
+    if (written !== undefined && running?.workflow?.ended?.outcome === outcome) return { ...settled, workflow: written }
     if (sequence === undefined || running === undefined) return settled
     return settleItem(settled, sequence, outcome, {
       codec: running.registered.codec,

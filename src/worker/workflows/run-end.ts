@@ -1,0 +1,73 @@
+import { describeError } from '../../codec/error-text.js'
+import type { ErrorRecord } from '../../codec/error-text.js'
+import type { Registered } from '../../job/definition/registry.js'
+import type { Outcome } from '../../job/rules/outcome.js'
+import type { WorkflowEnd } from '../../store/workflows.js'
+import { describeDrift } from '../../workflow/drift.js'
+import type { LogRest, RunEnd } from '../../workflow/host.js'
+import { succeeded } from '../attempt/run.js'
+
+/** What the end of a run makes of its claim. */
+export interface EndedRun {
+  readonly outcome: Outcome
+  /** Written in the transaction of the settlement; undefined: nothing. */
+  readonly written: WorkflowEnd | undefined
+}
+
+export function endedRun(end: RunEnd, registered: Registered, run: number, hasProgressed: boolean): EndedRun {
+  const withRest = (outcome: Outcome, rest: LogRest, more: Partial<WorkflowEnd> = {}): EndedRun => {
+    const { rows, cancelled, deadlineAt, forgetFrom } = rest
+    return { outcome, written: { run, rows, taken: [], children: [], cancelled, deadlineAt, forgetFrom, ...more } }
+  }
+  switch (end.kind) {
+    case 'done':
+      return withRest(doneOutcome(succeeded(registered, end.value), end.note), end.rest)
+    case 'failed':
+      return withRest({ kind: 'aborted', error: describeError(end.error) }, end.rest)
+    case 'cancelled': {
+      const kept = succeeded(registered, end.value)
+      const result = kept.kind === 'succeeded' ? kept.result : null
+      const error = end.error === undefined ? null : describeError(end.error)
+      return withRest({ kind: 'cancelled', error, reason: end.reason, result }, end.rest)
+    }
+    case 'suspended': {
+      const { to, waits, wakeAt } = end
+      return withRest({ kind: 'suspended', to, hasProgressed }, end.rest, { suspended: { waits, wakeAt } })
+    }
+    case 'yielded':
+      return withRest({ kind: 'suspended', to: 'ready', hasProgressed }, end.rest, {
+        suspended: { waits: [], wakeAt: null },
+      })
+    case 'restarted':
+      return withRest({ kind: 'restarted' }, end.rest, { restarted: { input: end.input } })
+    case 'drifted':
+      return { outcome: { kind: 'drifted', error: driftError(end) }, written: undefined }
+    case 'full':
+      return { outcome: { kind: 'log-limit', error: limitError(end.why) }, written: undefined }
+    case 'unreadable':
+      return { outcome: { kind: 'unreadable', error: end.error }, written: undefined }
+    case 'lost':
+      return { outcome: { kind: 'released' }, written: undefined }
+    default:
+      return end satisfies never
+  }
+}
+
+function doneOutcome(outcome: Outcome, note: string | undefined): Outcome {
+  if (note === undefined || outcome.kind !== 'succeeded') return outcome
+  return { ...outcome, note: outcome.note === undefined ? note : `${outcome.note}; ${note}` }
+}
+
+function driftError(end: Extract<RunEnd, { kind: 'drifted' }>): ErrorRecord {
+  const { recorded, called } = end
+  return {
+    name: 'NonDeterminismError',
+    message: describeDrift(end),
+    code: 'E_NON_DETERMINISM',
+    props: { recorded: JSON.stringify(recorded), called: JSON.stringify(called) },
+  }
+}
+
+function limitError(why: string): ErrorRecord {
+  return { name: 'LogLimitError', message: why, code: 'E_LOG_LIMIT' }
+}

@@ -1,0 +1,270 @@
+import { describeError } from '../../codec/error-text.js'
+import { LeaseLostError, OutcomeUnknownError } from '../../errors.js'
+import { readLogged } from '../../job/attempt/log-text.js'
+import type { Handler } from '../../job/definition/define.js'
+import { checkPayload } from '../../job/definition/schema.js'
+import type { AnyEvent, WorkflowRules } from '../../job/definition/workflow-options.js'
+import type { Encoded, Outcome } from '../../job/rules/outcome.js'
+import type { NewStep } from '../../store/sequences.js'
+import type { Inserted, SettledJob } from '../../store/store.js'
+import type { InboxRow } from '../../store/workflows.js'
+import type { Timers } from '../../world/timers.js'
+import { Driver } from '../../workflow/driver.js'
+import type { DriverHost, Draining, EventRead, LogWrite, Warning } from '../../workflow/host.js'
+import type { Operation } from '../../workflow/operation.js'
+import type { PreparedChild, Running, RunningWorkflow } from '../attempt/running.js'
+import { succeeded } from '../attempt/run.js'
+import { endedRun } from './run-end.js'
+import type { EndedRun } from './run-end.js'
+import { StepRun } from './step-run.js'
+import type { WorkflowRuns } from './workflow-runs.js'
+
+/** The characters of a line that a row keeps. */
+const LOG_LINE_MAX = 2_000
+
+/**
+ * A claimed workflow: the host of its driver. The claim's attempt (`Running`) is aborted when the claim is lost or the
+ * worker's deadline has passed; a cancel comes by the inbox and is the driver's.
+ */
+export class WorkflowClaim implements RunningWorkflow, DriverHost {
+  readonly timers: Timers
+  readonly #runs: WorkflowRuns
+  readonly #running: Running
+  readonly #acts = new Map<string, StepRun>()
+  #driver: Driver | undefined
+  #run = 0
+  #isPausing = false
+  #isOver = false
+  #hasProgressed = false
+  ended: EndedRun | undefined
+
+  constructor(runs: WorkflowRuns, running: Running) {
+    this.#runs = runs
+    this.#running = running
+    this.timers = runs.parts.world.timers
+    running.signal.addEventListener('abort', () => this.#aborted(), { once: true })
+  }
+
+  async drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
+    const { claimed, registered } = this.#running
+    const kept = this.#runs.sticky.take(claimed.id)
+    const log = await this.#runs.logs.read(
+      { ref: claimed.ref, fence: claimed.fence, keptFence: kept?.fence ?? null },
+      () => this.#isOver,
+    )
+    if (log === undefined) return this.#lost()
+    const driver = (log.rows === undefined ? kept?.driver : undefined) ?? this.#newDriver(body, input)
+    this.#driver = driver
+    this.#run = log.run
+    const end = await driver.drive(this, log)
+    if (end.kind === 'lost' || this.#isOver) return this.#lost()
+    this.ended = endedRun(end, registered, this.#run, this.#hasProgressed)
+    if (end.kind === 'suspended' || end.kind === 'yielded') this.#runs.sticky.keep(claimed.id, driver, claimed.fence)
+    return end.kind === 'done' ? end.value : undefined
+  }
+
+  pause(): void {
+    this.#isPausing = true
+    this.wake()
+  }
+
+  wake(): void {
+    this.#driver?.wake()
+  }
+
+  receive(inbox: readonly InboxRow[]): void {
+    if (!this.#isOver) this.#driver?.receive(inbox)
+  }
+
+  freeze(): void {
+    this.#isOver = true
+    this.#driver?.lose()
+  }
+
+  /* The host of the driver */
+
+  now(): number {
+    return this.#runs.now()
+  }
+
+  async append(write: LogWrite): Promise<readonly Inserted[] | undefined> {
+    const { ref, fence, streak, crashes } = this.#running.claimed
+    const hasAnswer = write.rows.some(({ no }) => no !== null)
+    const endsStreak = hasAnswer && !this.#hasProgressed && (streak > 0 || crashes > 0)
+    const append = { ref, fence, run: this.#run, ...write, endsStreak }
+    const appended = await this.#runs.logs.append(append, () => this.#isOver)
+    if (appended?.held !== true) return undefined
+    const { error } = appended as { readonly error?: unknown }
+    if (error !== undefined) throw error
+    if (hasAnswer) this.#hasProgressed = true
+    return appended.children
+  }
+
+  async readInbox(): Promise<readonly InboxRow[] | undefined> {
+    const { ref, fence } = this.#running.claimed
+    try {
+      return (await this.#runs.parts.store.leases.readInboxes([{ ref, fence }]))[0]?.inbox
+    } catch (error) {
+      this.#runs.parts.events.storeFailed('read the inbox of a workflow', error)
+      return undefined
+    }
+  }
+
+  act(operation: Operation): Promise<Outcome> {
+    const { deed } = operation
+    const step = this.#begin(operation)
+    return this.#ended(
+      operation,
+      step.act(() => {
+        if (deed.kind === 'results') return this.#runs.parts.results(this.#running.id, deed.parent)
+        if (deed.kind !== 'step') throw new Error(`${deed.kind} does not act`)
+        return this.#runs.insideStep.run(true, deed.act, step.context(this.#run, operation))
+      }),
+    )
+  }
+
+  transact(operation: Operation, record: (outcome: Outcome) => NewStep): Promise<Outcome> {
+    const step = this.#begin(operation)
+    let recorded: Outcome | undefined
+    const settle = (returned: unknown): SettledJob => {
+      recorded = succeeded(this.#running.registered, returned)
+      const settled = this.#runs.settlement(this.#running, recorded)
+      return { ...settled, step: record(recorded), claimGoesOn: true }
+    }
+    const acting = step
+      .act(() => this.#transaction(step, operation, settle))
+      .then((outcome) => (outcome.kind === 'succeeded' ? (recorded ?? outcome) : outcome))
+    return this.#ended(operation, acting)
+  }
+
+  abort(operation: Operation, reason: Error): void {
+    this.#acts.get(operation.address)?.abort(reason)
+  }
+
+  prepareChild(deed: Extract<Operation['deed'], { kind: 'call' | 'enqueue' }>): Promise<PreparedChild> {
+    const { id, options } = this.#running
+    const calledBy = { id, depth: (options.calledBy?.depth ?? 0) + 1 }
+    return this.#runs.parts.prepareChild(deed.job, deed.payload, deed.options, calledBy)
+  }
+
+  prepareInput(input: unknown): Promise<Encoded> {
+    return this.#runs.parts.prepareInput(this.#running.registered, input)
+  }
+
+  async readEvent(event: AnyEvent, payload: Encoded | null): Promise<EventRead> {
+    try {
+      const decoded = payload === null ? undefined : this.#running.registered.codec.decode(payload)
+      const checked = await checkPayload({ input: event.schema }, decoded)
+      if (checked.ok) return { ok: true, payload: checked.value }
+      const problems = checked.problems.map(({ path, message }) => `${path} ${message}`).join('; ')
+      const message = `an event ${JSON.stringify(event.name)} no longer fits: ${problems}`
+      return { ok: false, error: { name: 'InvalidPayloadError', message, code: 'E_INVALID_PAYLOAD' } }
+    } catch (error) {
+      return { ok: false, error: describeError(error) }
+    }
+  }
+
+  codecOf(jobName: string) {
+    return this.#runs.parts.registry.codecOf(jobName)
+  }
+
+  isInsideStep(): boolean {
+    return this.#runs.insideStep.getStore() === true
+  }
+
+  draining(): Draining | undefined {
+    return this.#runs.isClosed()
+      ? 'stop'
+      : this.#isPausing
+        ? 'pause'
+        : this.#runs.yields(this.#running)
+          ? 'yield'
+          : undefined
+  }
+
+  logLine(parts: readonly unknown[]): string {
+    const logged = readLogged(parts)
+    this.#runs.logLine(this.#running, logged)
+    return logged.line.slice(0, LOG_LINE_MAX)
+  }
+
+  progress(done: number, total: number | undefined): void {
+    this.#running.progress(done, total)
+  }
+
+  warn(warning: Warning): void {
+    this.#runs.warn(this.#running, warning)
+  }
+
+  /* Steps */
+
+  #begin(operation: Operation): StepRun {
+    const step = new StepRun(this.#runs.stepParts(this.#running), operation)
+    this.#acts.set(operation.address, step)
+    const { abortReason } = this.#running
+    if (abortReason !== undefined) step.abort(abortReason)
+    return step
+  }
+
+  async #ended(operation: Operation, acting: Promise<Outcome>): Promise<Outcome> {
+    const outcome = await acting
+    const { lines } = this.#acts.get(operation.address)?.running ?? {}
+    this.#acts.delete(operation.address)
+    if (lines !== undefined) operation.note = { ...operation.note, log: [...(operation.note.log ?? []), ...lines] }
+    return outcome
+  }
+
+  /** Whether a transaction whose reply was lost has committed is asked for; if that is not known, only the log knows. */
+  async #transaction(step: StepRun, { deed }: Operation, settle: (returned: unknown) => SettledJob): Promise<unknown> {
+    if (deed.kind !== 'tx') throw new Error(`${deed.kind} is no transaction`)
+    const { store } = this.#runs.parts
+    const work = (tx: unknown): unknown => this.#runs.insideStep.run(true, deed.work, tx)
+    try {
+      return await store.transactions.transact({
+        claim: this.#running.claimed,
+        work,
+        settle,
+        stopped: () => step.running.abortReason,
+      })
+    } catch (error) {
+      if (error instanceof LeaseLostError) this.freeze()
+      if (!(error instanceof OutcomeUnknownError)) throw error
+      return await error.retry().catch((unknown: unknown) => {
+        this.freeze()
+        throw unknown
+      })
+    }
+  }
+
+  /** The claim is lost, or the worker's deadline has passed: nothing that acts is recorded from here on. */
+  #aborted(): void {
+    const reason = this.#running.abortReason
+    for (const step of this.#acts.values()) step.abort(reason)
+    if (reason instanceof LeaseLostError) this.freeze()
+  }
+
+  #lost(): undefined {
+    const { id, job } = this.#running
+    this.#isOver = true
+    this.#running.abort(new LeaseLostError(`workflow ${job} ${id}`))
+    this.ended = { outcome: { kind: 'released' }, written: undefined }
+    return undefined
+  }
+
+  #newDriver(body: Handler<unknown, unknown>, input: unknown): Driver {
+    const { id, job, registered, options } = this.#running
+    const rules = registered.workflow as WorkflowRules
+    const workflow = {
+      id,
+      name: job,
+      depth: options.calledBy?.depth ?? 0,
+      body: body as (input: unknown, w: never) => unknown,
+      input,
+      rules,
+      isStrict: rules.strict ?? this.#runs.isStrict(),
+      inHandMs: this.#runs.inHandMs,
+      codec: registered.codec,
+    }
+    return new Driver(workflow, this)
+  }
+}

@@ -1,0 +1,109 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Logged } from '../../job/attempt/log-text.js'
+import type { Outcome } from '../../job/rules/outcome.js'
+import type { SettledJob } from '../../store/store.js'
+import type { Warning } from '../../workflow/host.js'
+import type { Running } from '../attempt/running.js'
+import type { Members } from '../in-flight/indexed-set.js'
+import type { InFlightParts } from '../in-flight/in-flight-parts.js'
+import type { StepRunParts } from './step-run.js'
+import { StickyRuns } from './sticky-runs.js'
+import { WorkflowClaim } from './workflow-claim.js'
+import { WorkflowLogs } from './workflow-logs.js'
+
+/** A wait that ends within this time is waited for in hand. */
+const IN_HAND_MS = 250
+
+/** What the workflows of a worker need of its jobs in flight. */
+export interface WorkflowOwner {
+  /** The store's clock. */
+  now(): number
+  isClosed(): boolean
+  /** Whether a claim that has held its slot for long should return it. */
+  yields(running: Running): boolean
+  settlement(running: Running, outcome: Outcome): SettledJob
+  logLine(running: Running, logged: Logged): void
+  options(): { readonly sticky: number; readonly strict: boolean; readonly slowAfterMs: number }
+}
+
+/** The workflows of one worker: their logs, the runs it keeps, and what all of them share. */
+export class WorkflowRuns {
+  readonly parts: InFlightParts
+  readonly logs: WorkflowLogs
+  readonly sticky: StickyRuns
+  readonly inHandMs: number
+  /** Marks the code of a step, where no verb of `w` can be called. */
+  readonly insideStep = new AsyncLocalStorage<true>()
+  readonly #owner: WorkflowOwner
+  /** Warnings are logged once for each workflow name and address. */
+  readonly #warned = new Set<string>()
+
+  constructor(parts: InFlightParts, owner: WorkflowOwner) {
+    this.parts = parts
+    this.#owner = owner
+    this.inHandMs = parts.inHandMs ?? IN_HAND_MS
+    this.logs = new WorkflowLogs(parts)
+    this.sticky = new StickyRuns(parts.world, () => owner.options().sticky)
+  }
+
+  begin(running: Running): void {
+    running.workflow = new WorkflowClaim(this, running)
+  }
+
+  /** Reads what was sent to the workflows in hand. */
+  async readInboxes(running: Members<Running>): Promise<void> {
+    const claims = [...running].filter(({ workflow, settled }) => workflow !== undefined && !settled)
+    if (claims.length === 0) return
+    const inboxes = await this.parts.store.leases.readInboxes(claims.map(({ claimed }) => claimed))
+    const byRef = new Map(inboxes.map(({ ref, inbox }) => [ref, inbox]))
+    for (const { workflow, claimed } of claims) {
+      const inbox = byRef.get(claimed.ref)
+      if (inbox !== undefined) workflow?.receive(inbox)
+    }
+  }
+
+  stop(): void {
+    this.sticky.clear()
+    this.insideStep.disable()
+  }
+
+  now(): number {
+    return this.#owner.now()
+  }
+  isClosed(): boolean {
+    return this.#owner.isClosed()
+  }
+  isStrict(): boolean {
+    return this.#owner.options().strict
+  }
+  yields(running: Running): boolean {
+    return this.#owner.yields(running)
+  }
+  settlement(running: Running, outcome: Outcome): SettledJob {
+    return this.#owner.settlement(running, outcome)
+  }
+  logLine(running: Running, logged: Logged): void {
+    this.#owner.logLine(running, logged)
+  }
+
+  stepParts(workflow: Running): StepRunParts {
+    const { registered } = workflow
+    return {
+      parts: this.parts,
+      verbs: this.parts,
+      workflow,
+      slowAfterMs: registered.slowAfterMs ?? this.#owner.options().slowAfterMs,
+      logLine: (step, logged) => this.#owner.logLine(step, logged),
+    }
+  }
+
+  warn(running: Running, { kind, address }: Warning): void {
+    const key = `${running.job} ${kind} ${address}`
+    if (this.#warned.has(key) || this.#warned.size >= WARNED_MAX) return
+    this.#warned.add(key)
+    this.parts.events.workflowWarned(running, kind, address)
+  }
+}
+
+/** Warnings that are remembered: later ones are in the records only. */
+const WARNED_MAX = 10_000

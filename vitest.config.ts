@@ -16,6 +16,7 @@ const BEHAVIOUR = [
   'groups',
   'live',
   'sequences',
+  'workflows',
   'secrets',
   'liveness',
   'model',

@@ -36,11 +36,13 @@ export function contract(name: string, run: (fixture: ContractFixture) => Promis
 export class ContractFixture {
   readonly store: Store
   readonly clock: { now: number }
-  readonly ids: Ids = makeIds(counted())
+  readonly ids: Ids
 
-  constructor(subject: ContractSubject) {
+  /** Two fixtures on one database share their ids. */
+  constructor(subject: ContractSubject, ids: Ids = makeIds(counted())) {
     this.store = subject.store
     this.clock = subject.clock
+    this.ids = ids
   }
 
   /** Prunes and sweeps once; returns how many jobs were pruned. */

@@ -1,89 +1,51 @@
-import { Client } from 'pg'
 import type { JobRow } from '../../src/store/store.js'
-import { openDatabase } from '../../src/store/postgres/connection/open.js'
-import { PostgresStore } from '../../src/store/postgres/postgres-store.js'
-import { targetOf } from '../../src/store/postgres/connection/target.js'
-import { ContractFixture } from '../contract/fixture.js'
-import { systemWorld } from '../../src/world/world.js'
+import { START, TwoStores } from './two-stores.js'
 import { COME_AGAIN, setUp, VERBS } from './verbs.js'
 import type { Stage, Standing, Verb } from './verbs.js'
 
 const SCHEMA = 'interleaved'
-const START = 1_800_000_000_000
-/** A verb that waits for a lock of the other is left waiting: the other continues, and then it does. */
-const BLOCKED_MS = 40
 
 /**
  * Two verbs on one job, of two processes: the second runs completely before the n-th statement of the first. For every n,
  * their results and the tables must equal those of one serial order or the other.
  */
 export class Interleaver {
-  readonly #client: Client
-  readonly #clock = { now: START }
-  #first!: PostgresStore
-  #second!: PostgresStore
-  #tables: string[] = []
-  /** Called before each statement of the first verb. */
-  #before: (() => Promise<void>) | undefined
+  readonly #both: TwoStores
 
-  constructor(client: Client) {
-    this.#client = client
+  constructor(both: TwoStores) {
+    this.#both = both
   }
 
   static async open(url: string): Promise<Interleaver> {
-    const client = new Client(url)
-    await client.connect()
-    const house = new Interleaver(client)
-    const target = await targetOf(url, SCHEMA)
-    house.#first = await house.#store({ ...target, makeClient: () => house.#watched(target.makeClient()) })
-    house.#second = await house.#store(target)
-    const { rows } = await client.query<{ name: string }>(
-      `select format('%I.%I', schemaname, tablename) as name from pg_tables
-       where schemaname = $1 and tablename not in ('migrations', 'identity', 'lanes')`,
-      [SCHEMA],
-    )
-    house.#tables = rows.map((row) => row.name)
-    return house
+    return new Interleaver(await TwoStores.open(url, SCHEMA))
   }
 
-  async close(): Promise<void> {
-    await this.#first.close()
-    await this.#second.close()
-    await this.#client.end()
+  close(): Promise<void> {
+    return this.#both.close()
   }
 
   /** The outcomes of both serial orders, and how many statements the first verb has. */
   async inTurn(standing: Standing, one: Verb, two: Verb): Promise<{ outcomes: string[]; statements: number }> {
     let statements = 0
-    const first = await this.#tell(standing, async (stage) => {
-      this.#before = async () => void (statements += 1)
-      const answer = await answerOf(() => one(this.#fixture(this.#first), stage, 'one'))
-      this.#before = undefined
-      return [answer, await answerOf(() => two(this.#fixture(this.#second), stage, 'two'))]
+    const { first, second } = this.#both
+    const inOrder = await this.#tell(standing, async (stage) => {
+      const counted = await this.#both.count(() => answerOf(() => one(first, stage, 'one')))
+      statements = counted.statements
+      return [counted.answer, await answerOf(() => two(second, stage, 'two'))]
     })
-    const second = await this.#tell(standing, async (stage) => {
-      const answer = await answerOf(() => two(this.#fixture(this.#second), stage, 'two'))
-      return [await answerOf(() => one(this.#fixture(this.#first), stage, 'one')), answer]
+    const reversed = await this.#tell(standing, async (stage) => {
+      const answer = await answerOf(() => two(second, stage, 'two'))
+      return [await answerOf(() => one(first, stage, 'one')), answer]
     })
-    return { outcomes: [first, second], statements }
+    return { outcomes: [inOrder, reversed], statements }
   }
 
   /** The second runs before the n-th statement of the first. */
   async between(standing: Standing, one: Verb, two: Verb, n: number): Promise<string> {
     return this.#tell(standing, async (stage) => {
-      const second = (): Promise<unknown> => answerOf(() => two(this.#fixture(this.#second), stage, 'two'))
-      let left = n
-      let other: Promise<unknown> | undefined
-      this.#before = async () => {
-        left -= 1
-        if (left !== 0) return
-        other = second()
-        await Promise.race([other, new Promise((next) => setTimeout(next, BLOCKED_MS))])
-      }
-      const first = (): Promise<unknown> => answerOf(() => one(this.#fixture(this.#first), stage, 'one'))
-      const answer = await first()
-      this.#before = undefined
-      const answers = [answer, await (other ?? second())]
+      const first = (): Promise<unknown> => answerOf(() => one(this.#both.first, stage, 'one'))
+      const second = (): Promise<unknown> => answerOf(() => two(this.#both.second, stage, 'two'))
+      const answers = await this.#both.between(first, second, n)
       if (comesAgain(one, answers[0])) answers[0] = await first()
       if (comesAgain(two, answers[1])) answers[1] = await second()
       return answers
@@ -91,29 +53,27 @@ export class Interleaver {
   }
 
   async #tell(standing: Standing, act: (stage: Stage) => Promise<readonly unknown[]>): Promise<string> {
-    await this.#client.query(this.#tables.map((name) => `delete from ${name}`).join(';'))
-    const stage = await setUp(this.#fixture(this.#second), standing)
+    await this.#both.empty()
+    const { second } = this.#both
+    const stage = await setUp(second, standing)
     const answers = await act(stage)
-    while ((await this.#second.promoteJobs(100)).again);
+    while ((await second.store.jobs.promoteJobs(100)).again);
     await this.#checkTables()
     const told = JSON.stringify({ answers, ...(await this.#view()) }, undefined, 1)
     return [...stage.names].reduce((text, [id, name]) => text.replaceAll(id, name), told)
   }
 
-  #fixture(store: PostgresStore): ContractFixture {
-    return new ContractFixture({ store, clock: this.#clock })
-  }
-
   async #view(): Promise<object> {
     const jobs: JobRow[] = []
+    const { store } = this.#both.second
     for (let cursor: number | null = null, isMore = true; isMore;) {
-      const page = await this.#second.findJobs({ order: 'oldest', limit: 100, cursor })
+      const page = await store.jobs.findJobs({ order: 'oldest', limit: 100, cursor })
       jobs.push(...page.rows)
       cursor = page.cursor
       isMore = cursor !== null
     }
-    const { counts, sealedAt } = await this.#second.groups.readGroup('g')
-    const requests = (await this.#second.readRequests()).map(({ kind }) => kind)
+    const { counts, sealedAt } = await store.groups.readGroup('g')
+    const requests = (await store.leases.readRequests()).map(({ kind }) => kind)
     return {
       jobs: jobs.map(seen).sort((a, b) => a.id.localeCompare(b.id)),
       counts: counts
@@ -128,7 +88,7 @@ export class Interleaver {
   /** Each job is in one table, each key is of an unfinished job that has it, and each blocked job has a link. */
   async #checkTables(): Promise<void> {
     const s = SCHEMA
-    const { rows } = await this.#client.query<{ what: string; ref: string }>(`
+    const { rows } = await this.#both.client.query<{ what: string; ref: string }>(`
       with places as (
         select ref, 'ready' as place from ${s}.ready union all
         select ref, 'waiting' from ${s}.waiting union all
@@ -160,20 +120,6 @@ export class Interleaver {
       select 'a requested change is of a job that is in no lease', w.ref
       from ${s}.requests w where not exists (select from places p where p.ref = w.ref and p.place = 'lease')`)
     if (rows.length > 0) throw new Error(rows.map(({ what, ref }) => `${what} (${ref})`).join('; '))
-  }
-
-  async #store(target: Awaited<ReturnType<typeof targetOf>>): Promise<PostgresStore> {
-    const world = systemWorld()
-    return new PostgresStore(await openDatabase(target, true, world), world, { now: () => this.#clock.now })
-  }
-
-  #watched<C extends { query: (asked: never) => Promise<unknown> }>(client: C): C {
-    const query = client.query.bind(client) as (asked: never) => Promise<unknown>
-    client.query = async (asked: never) => {
-      await this.#before?.()
-      return query(asked)
-    }
-    return client
   }
 }
 

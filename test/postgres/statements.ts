@@ -97,6 +97,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     address: '000000000',
     kind: 'item',
     no: 0,
+    since: 0,
     attempt: 1,
     called_at: 1,
     answered_at: 2,

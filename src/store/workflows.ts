@@ -27,7 +27,7 @@ export interface WorkflowLeases {
    */
   readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]>
   /** The untaken inbox rows of workflows in hand. */
-  readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]>
+  readInboxes(claims: readonly OwnedClaim[]): Promise<readonly Inbox[]>
   /**
    * Appends rows to the logs of claimed workflows whose claims go on. Each is written whole or not at all; an answer to an
    * open row fills it in. A row that has its answer is never replaced, so an append whose reply was lost can be repeated.
@@ -35,7 +35,14 @@ export interface WorkflowLeases {
   appendSteps(appends: readonly LogAppend[]): Promise<readonly LogAppended[]>
 }
 
-export interface KeptClaim extends Claim {
+/** A claim and whose it is. The stores need only the claim; a mill with encryption keys refuses to go on without the rest. */
+export interface OwnedClaim extends Claim {
+  readonly id?: string | undefined
+  readonly name?: string | undefined
+  readonly key?: string | null | undefined
+}
+
+export interface KeptClaim extends OwnedClaim {
   /** The fence under which the kept run was suspended; null: no run is kept. */
   readonly keptFence: number | null
 }
@@ -83,7 +90,7 @@ export interface CallFailure {
 }
 
 /** What one turn of a workflow in hand writes. */
-export interface LogAppend extends Claim {
+export interface LogAppend extends OwnedClaim {
   readonly run: number
   readonly rows: readonly NewStep[]
   /** Inbox rows that the answers take. */
@@ -129,7 +136,7 @@ export const INBOX_MAX = 10_000
  * What the settlement of a workflow writes beside the job, in the same transaction (`SettledJob.workflow`). A child that
  * can be refused is appended before: here its refusal fails the settlement.
  */
-export interface WorkflowEnd extends Omit<LogAppend, 'ref' | 'fence' | 'endsStreak'> {
+export interface WorkflowEnd extends Omit<LogAppend, 'ref' | 'fence' | 'id' | 'name' | 'key' | 'endsStreak'> {
   /**
    * The run waits without a claim. The store makes it ready instead of `to` when the inbox has a row that one of `waits`
    * names, or a cancel.

@@ -54,8 +54,8 @@ function step(job: ClaimedJob, given: Partial<NewStep> = {}, index = sequenceOf(
 function append(b: ContractFixture, job: ClaimedJob, row: NewStep, ahead = false): Promise<Appended> {
   const { list, index } = sequenceOf(job)
   const itemsFrom = ahead ? { list, index: index + 1 } : undefined
-  const { ref, fence, queue } = job
-  return b.store.leases.appendStep({ ref, fence, queue, step: row, endsStreak: false, itemsFrom })
+  const { ref, fence, id, name, queue } = job
+  return b.store.leases.appendStep({ ref, fence, id, name, queue, step: row, endsStreak: false, itemsFrom })
 }
 
 async function progress(b: ContractFixture, id: string): Promise<readonly unknown[]> {
@@ -212,8 +212,8 @@ export const sequenceCases: readonly ContractCase[] = [
     await b.settle(first, { to: 'ready', attempt: 0, streak: 1, crashes: 1 })
     const again = await claimOne(b, worker)
     assert.deepEqual([again.streak, again.crashes], [1, 1])
-    const { ref, fence, queue } = again
-    await b.store.leases.appendStep({ ref, fence, queue, step: step(again), endsStreak: true })
+    const { ref, fence, name, queue } = again
+    await b.store.leases.appendStep({ ref, fence, id, name, queue, step: step(again), endsStreak: true })
     const { streak, crashes } = await b.read(id)
     assert.deepEqual([streak, crashes], [0, 0])
   }),
@@ -373,10 +373,10 @@ export const sequenceCases: readonly ContractCase[] = [
   contract('a list in slices is a sequence with the last of them, and is removed if that never comes', async (b) => {
     const [job, orphan] = [rowOf(b, 4, {}), rowOf(b, 4, {})]
     for (const { id } of [job, orphan]) {
-      await b.store.sequences.addItems({ id, total: 4, from: 0, payloads: payloads(2) })
+      await b.store.sequences.addItems({ id, name: 'mail', total: 4, from: 0, payloads: payloads(2) })
       assert.equal(await b.store.sequences.readSequence(id), undefined, 'nothing is visible yet')
     }
-    await b.store.sequences.addItems({ id: job.id, total: 4, from: 2, payloads: ['"third"'] })
+    await b.store.sequences.addItems({ id: job.id, name: 'mail', total: 4, from: 2, payloads: ['"third"'] })
     await b.store.sequences.insertSequence({
       job,
       options: { onDuplicate: 'return', keepCancelledMs: Infinity },
@@ -389,7 +389,7 @@ export const sequenceCases: readonly ContractCase[] = [
     const claimed = await claimOne(b, await b.worker())
     const { items } = await append(b, claimed, step(claimed), true)
     assert.deepEqual(items, ['{"n":1}', '"third"', '"fourth"'])
-    const late = b.store.sequences.addItems({ id: orphan.id, total: 4, from: 2, payloads: ['"late"'] })
+    const late = b.store.sequences.addItems({ id: orphan.id, name: 'mail', total: 4, from: 2, payloads: ['"late"'] })
     await assert.rejects(late, /took longer to write than an hour/)
     assert.deepEqual((await b.store.readCensus()).long, {
       steps: 1,

@@ -50,8 +50,8 @@ export async function append(
   job: ClaimedJob,
   change: Partial<LogAppend> = {},
 ): Promise<LogAppended> {
-  const { ref, fence } = job
-  const [appended] = await b.store.leases.appendSteps([{ ...NOTHING, ref, fence, ...change }])
+  const { ref, fence, id, name, key } = job
+  const [appended] = await b.store.leases.appendSteps([{ ...NOTHING, ref, fence, id, name, key, ...change }])
   assert.ok(appended)
   return appended
 }
@@ -95,7 +95,7 @@ export function command(b: ContractFixture, id: string, verb: WorkflowVerb): Pro
 }
 
 export async function log(b: ContractFixture, job: ClaimedJob, keptFence: number | null = null): Promise<WorkflowLog> {
-  const [read] = await b.store.leases.readLogs([{ ref: job.ref, fence: job.fence, keptFence }])
+  const [read] = await b.store.leases.readLogs([{ ...job, keptFence }])
   assert.ok(read, 'the claim holds')
   return read
 }

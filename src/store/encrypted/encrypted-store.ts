@@ -1,6 +1,4 @@
 import type { Keyring, Owner } from '../../job/secrets/keyring.js'
-import { isSealed } from '../../job/secrets/keyring.js'
-import type { OnDuplicate } from '../../job/rules/unique.js'
 import { itemAddress } from '../../job/rules/sequence.js'
 import type { GroupSeal, GroupStore } from '../groups.js'
 import type { Firing, PutSchedule, ScheduleRow, ScheduleStore } from '../schedules.js'
@@ -31,6 +29,18 @@ import {
 } from './sealed-rows.js'
 import { openSpec, sealSpec } from './sealed-spec.js'
 import {
+  openInboxes,
+  openLogs,
+  openStep,
+  ownerOfClaim,
+  sealAppend,
+  sealEvent,
+  sealWorkflowEnd,
+} from './sealed-workflows.js'
+import { sealNew, SealedNames } from './sealed-names.js'
+import type { Encrypts, Sealing } from './sealed-names.js'
+import type { WorkflowStore } from '../workflows.js'
+import {
   openError,
   openNote,
   openProgress,
@@ -50,8 +60,7 @@ import {
 
 export interface EncryptedJobs {
   readonly keys: Keyring
-  /** Whether jobs of this name are encrypted; undefined for a name that this mill has no definition of. */
-  readonly encrypts: (name: string) => boolean | undefined
+  readonly encrypts: Encrypts
 }
 
 export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs): Store {
@@ -66,7 +75,7 @@ export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs):
     transactions: transactionStore(context),
     schedules: scheduleStore(context),
     sequences: sequenceStore(context),
-    workflows: store.workflows,
+    workflows: workflowStore(context),
     get info() {
       return store.info
     },
@@ -75,28 +84,8 @@ export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs):
   }
 }
 
-interface Context {
+interface Context extends Sealing {
   readonly store: Store
-  readonly keys: Keyring
-  readonly seals: SealedNames
-}
-
-/** Which names are sealed. A job without a definition here, which `unknown` runs or an edit changes, stays as it was found. */
-class SealedNames {
-  readonly #encrypts: EncryptedJobs['encrypts']
-  readonly #foundSealed = new Set<string>()
-
-  constructor(encrypts: EncryptedJobs['encrypts']) {
-    this.#encrypts = encrypts
-  }
-
-  has(name: string | undefined): name is string {
-    return name !== undefined && (this.#encrypts(name) ?? this.#foundSealed.has(name))
-  }
-
-  found({ name, payload }: Pick<JobRow, 'name' | 'payload'>): void {
-    if (isSealed(payload) && this.#encrypts(name) === undefined) this.#foundSealed.add(name)
-  }
 }
 
 function jobStore({ store: { jobs }, keys, seals }: Context): JobStore {
@@ -124,12 +113,6 @@ function jobStore({ store: { jobs }, keys, seals }: Context): JobStore {
   }
 }
 
-type Sealing = Pick<Context, 'keys' | 'seals'>
-
-function sealNew({ keys, seals }: Sealing, rows: readonly NewJob[], onDuplicate: OnDuplicate): readonly NewJob[] {
-  return rows.map((row) => (seals.has(row.name) ? sealNewJob(keys, row, onDuplicate) : row))
-}
-
 function sealChange({ keys, seals }: Sealing, change: GuardedChange): GuardedChange {
   const { id, name, edit } = change
   if (edit === undefined || !seals.has(name)) return change
@@ -150,7 +133,7 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
     ...result,
     changed: result.changed.map((job) => openSettled(keys, job)),
   })
-  const seal = <Job extends SettledJob>(job: Job): Job => (seals.has(job.name) ? sealSettled(keys, job) : job)
+  const seal = <Job extends SettledJob>(job: Job): Job => sealEnd({ keys, seals }, job)
   const open = <Job extends ClaimedJob>(job: Job): Job => {
     seals.found(job)
     return openClaimed(keys, job)
@@ -185,10 +168,22 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
       const written = await leases.rescueJobs(worker, beat, settled.map(seal), withinMs)
       return written && opened(written)
     },
-    readLogs: (claims) => leases.readLogs(claims),
-    readInboxes: (claims) => leases.readInboxes(claims),
-    appendSteps: (appends) => leases.appendSteps(appends),
+    readLogs: async (claims) => openLogs(keys, claims, await leases.readLogs(claims)),
+    readInboxes: async (claims) => openInboxes(keys, claims, await leases.readInboxes(claims)),
+    appendSteps: (appends) =>
+      leases.appendSteps(
+        appends.map((append) => ({ ...append, ...sealAppend({ keys, seals }, append, ownerOfClaim(append)) })),
+      ),
   }
+}
+
+/** The end of a workflow may enqueue jobs of other names, so it is looked through whatever its own name. */
+function sealEnd<Job extends SettledJob>(sealing: Sealing, job: Job): Job {
+  const { workflow } = job
+  const settled = sealing.seals.has(job.name) ? sealSettled(sealing.keys, job) : job
+  if (workflow === undefined) return settled
+  const owner = { id: job.id, name: job.name, key: job.key }
+  return { ...settled, workflow: { ...workflow, ...sealWorkflowEnd(sealing, workflow, owner) } }
 }
 
 function sealReport({ keys, seals }: Sealing, report: Report): Report {
@@ -218,7 +213,7 @@ function sealWhenDone(sealing: Sealing, seal: GroupSeal): GroupSeal {
 
 /** With a synchronous handle every verb is synchronous: sealing is, so nothing is awaited here. */
 function transactionStore({ store: { transactions }, keys, seals }: Context): TransactionStore {
-  const seal = (job: SettledJob): SettledJob => (seals.has(job.name) ? sealSettled(keys, job) : job)
+  const seal = (job: SettledJob): SettledJob => sealEnd({ keys, seals }, job)
   return {
     get answersLater() {
       return transactions.answersLater
@@ -226,7 +221,7 @@ function transactionStore({ store: { transactions }, keys, seals }: Context): Tr
     insertJobsIn: (tx, rows, options) =>
       transactions.insertJobsIn(tx, sealNew({ keys, seals }, rows, options.onDuplicate), options),
     insertSequenceIn: (tx, sequence) => transactions.insertSequenceIn(tx, sealSequence({ keys, seals }, sequence)),
-    sendEventIn: (tx, event) => transactions.sendEventIn(tx, event),
+    sendEventIn: (tx, event) => transactions.sendEventIn(tx, sealEvent({ keys, seals }, event)),
     sealGroupIn: (tx, groupSeal) => transactions.sealGroupIn(tx, sealWhenDone({ keys, seals }, groupSeal)),
     settleJobIn: (tx, settled) => transactions.settleJobIn(tx, seal(settled)),
     guarded: (tx, call) => transactions.guarded(tx, call),
@@ -313,5 +308,21 @@ function openOutput(keys: Keyring, row: OutputRow, owner: Owner): OutputRow {
     ...row,
     result: openValue(keys, row.result, owner, valuePart(address)),
     note: openNote(keys, row.note, owner, address),
+  }
+}
+
+function workflowStore({ store: { workflows }, keys, seals }: Context): WorkflowStore {
+  return {
+    sendEvent: (event) => workflows.sendEvent(sealEvent({ keys, seals }, event)),
+    changeWorkflow: (change) => workflows.changeWorkflow(change),
+    readWorkflow: async (id) => {
+      const row = await workflows.readWorkflow(id)
+      // A step is bound to the id of its workflow alone.
+      return row && { ...row, open: row.open.map((step) => openStep(keys, step, { id, name: '' })) }
+    },
+    readSteps: async (id, after, limit) => {
+      const page = await workflows.readSteps(id, after, limit)
+      return page && { ...page, rows: page.rows.map((step) => openStep(keys, step, { id, name: page.name })) }
+    },
   }
 }

@@ -16,10 +16,11 @@ export function sealSpec(
   keys: Keyring,
   schedule: string,
   text: string,
-  seals: { readonly has: (name: string) => boolean },
+  seals: { readonly has: (name: string | undefined) => boolean },
 ): string {
   const spec = JSON.parse(text) as Spec
-  if (!seals.has(spec.job.name)) return text
+  // The store contract allows any text; only one with a job has a secret.
+  if (!seals.has((spec as Partial<Spec>).job?.name)) return text
   const owner = ownerOf(schedule, spec)
   const payload = { text: sealValue(keys, fromStoredValue(spec.job.payload), owner, 'payload') }
   return JSON.stringify({ ...spec, job: { ...spec.job, payload, options: sealOptions(keys, spec.job.options, owner) } })

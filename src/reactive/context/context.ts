@@ -353,7 +353,7 @@ export class ReactiveContext implements Context {
     }
     const addr = run.scope.address(kind, key ?? '')
     const cells = (run.node.cells ??= new Map<string, Handle>())
-    ;(run.used ??= new Set()).add(addr)
+    run.noteUsed(addr)
     const known = cells.get(addr)
     if (known !== undefined && (known.forkTo === undefined || known.home === this)) return known
     const cell = known?.forkTo?.(this) ?? make(addr)

@@ -73,7 +73,7 @@ function forgetTurn(run: Run, base: number): void {
   run.log.cut(base)
   dropAfter(node, run.log.lastLinkBefore(base))
   const held = run.takeHoldings()
-  for (const addr of held.used ?? []) {
+  for (const addr of held.used?.keys() ?? []) {
     const child = node.children?.get(addr)
     if (child !== undefined) disposeSpin(child)
     dropCell(node, addr)

@@ -16,8 +16,11 @@ export type BodyIterator = Iterator<unknown, unknown, unknown>
 
 /** What a run, or one turn of a loop in it, has created. */
 export interface Holdings extends EffectOwner {
-  /** Addresses of the children and cells that were created or found again; the others are dropped at the end. */
-  used: Set<string> | undefined
+  /**
+   * Addresses of the children and cells that were created or found again, each with the number of log entries before it; the
+   * others are dropped at the end.
+   */
+  used: Map<string, number> | undefined
   /** Effects created. */
   owned: EffectNode[] | undefined
   /** What to call on cancel. */
@@ -49,7 +52,7 @@ export class Run implements Holdings {
   /** It has performed an effect that was not recorded: from here on captured values may differ from the last run's. */
   isLive = false
   scope: Scope
-  used: Set<string> | undefined
+  used: Map<string, number> | undefined
   owned: EffectNode[] | undefined
   cancelHooks: (() => void)[] | undefined
   /** What was created before the loops the run is in, outermost first. */
@@ -115,6 +118,21 @@ export class Run implements Holdings {
     this.#thrown = 0
   }
 
+  /** A child or cell was created, or found again. */
+  noteUsed(addr: string): void {
+    ;(this.used ??= new Map()).set(addr, this.log.cursor)
+  }
+
+  /** Children in progress that the next run cannot keep: they were created after the entry `cutAt`, and declare no `deps`. */
+  *replacedChildren(cutAt: number): Generator<SpinNode> {
+    for (const { used } of [...this.#outside, this]) {
+      for (const [addr, before] of used ?? []) {
+        const child = this.node.children?.get(addr)
+        if (child?.run !== undefined && before > cutAt && child.captures === undefined) yield child
+      }
+    }
+  }
+
   /** Called when a loop begins: sets aside what the run created, so that each turn has its own holdings. */
   enterLoop(): void {
     this.#outside.push(this.takeHoldings())
@@ -123,7 +141,7 @@ export class Run implements Holdings {
   /** Called when the loop ends: merges what was set aside with what the last turn created. */
   leaveLoop(): void {
     const { used, owned, cancelHooks } = this.#outside.pop() as Holdings
-    if (used !== undefined) this.used = new Set([...used, ...(this.used ?? [])])
+    if (used !== undefined) this.used = new Map([...used, ...(this.used ?? [])])
     if (owned !== undefined) this.owned = [...owned, ...(this.owned ?? [])]
     if (cancelHooks !== undefined) this.cancelHooks = [...cancelHooks, ...(this.cancelHooks ?? [])]
   }

@@ -75,7 +75,8 @@ export class SpinRunner {
 
   #push(node: SpinNode): void {
     node.isOnStack = true
-    this.#stack.push({ node, index: -1, tried: undefined, phase: 'owner' })
+    const wasRunning = node.run !== undefined
+    this.#stack.push({ node, index: -1, tried: undefined, phase: 'owner', wasRunning })
   }
 
   #advanceAll(): void {
@@ -104,6 +105,8 @@ export class SpinRunner {
     }
     node.isOnStack = true
     if ((node.flags & DISPOSED) !== 0) return undefined
+    // The run of its owner has ended it: it starts over when a run waits for it.
+    if (frame.wasRunning && node.run === undefined && node.isOnlyForOwner) return undefined
     if (frame.phase === 'validate') {
       const first = this.#validate(frame)
       node.isBeingChecked = typeof first === 'object'
@@ -195,7 +198,7 @@ export class SpinRunner {
   }
 
   #restart(node: SpinNode, index: number, isCodeNew: boolean): 'continue' {
-    if (node.run !== undefined) this.supersede(node.run, index)
+    if (node.run !== undefined) this.supersede(node.run, index, isCodeNew ? -1 : index)
     else if ((node.flags & REPLAY) !== 0) this.#returnMessages(node.log, index)
     if (index < node.log.length) {
       this.#context.wakes.delete(node)
@@ -205,17 +208,36 @@ export class SpinRunner {
     return this.#start(node, isCodeNew)
   }
 
-  /** Ends a run that another one replaces: its `finally` blocks run, and what it waited for is released. */
-  supersede(run: Run, cutAt: number): void {
+  /**
+   * Ends a run that another one replaces: what it waited for is released, and its `finally` blocks run. Children that it
+   * created after `keptTo`, and that nothing else observes, end before it, because its `finally` may close what they use.
+   */
+  supersede(run: Run, cutAt: number, keptTo = cutAt): void {
+    const ending = [run]
+    this.#detach(run, cutAt)
+    for (let at = 0; at < ending.length; at++) {
+      for (const child of (ending[at] as Run).replacedChildren(at === 0 ? keptTo : -1)) {
+        const childRun = child.run as Run
+        if (!child.isOnlyForOwner || childRun.isDriving || childRun.isCancelThrown) continue
+        this.#detach(childRun, 0)
+        ending.push(childRun)
+      }
+    }
+    for (const each of ending.toReversed()) {
+      closeRun(each)
+      disposeOwned(each)
+      noteEnded(each)
+      if (each !== run) startOver(each.node)
+    }
+  }
+
+  #detach(run: Run, cutAt: number): void {
     run.isDead = true
     run.node.run = undefined
     this.#context.runs.delete(run)
     this.#returnMessages(run.log, cutAt)
     run.parked?.release()
     run.parked = undefined
-    closeRun(run)
-    disposeOwned(run)
-    noteEnded(run)
   }
 
   /**
@@ -308,6 +330,15 @@ interface Frame {
   /** The child that was already settled for this entry: it is not tried twice. */
   tried: SpinNode | undefined
   phase: 'owner' | 'validate' | 'drive'
+  /** It had a run in progress when it was pushed. */
+  readonly wasRunning: boolean
+}
+
+/** The next wait for this spin begins a new run. */
+function startOver(node: SpinNode): void {
+  node.blockedOn = undefined
+  forgetReads(node)
+  if (node.result !== undefined) node.flags |= STALE
 }
 
 /** Cancels the run of a stale child without observers. Its new body runs when a run waits for it. */

@@ -126,7 +126,7 @@ function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: Sp
   const owner = run.node
   const addr = run.scope.address(kind, options.key ?? '')
   const children = (owner.children ??= new Map<string, SpinNode>())
-  ;(run.used ??= new Set()).add(addr)
+  run.noteUsed(addr)
   const known = children.get(addr)
   if (known !== undefined) {
     known.reopen(body, options, run.isLive)
@@ -210,6 +210,14 @@ export class SpinNode extends SpinState implements EffectOwner, Handle {
   get isUnobserved(): boolean {
     const { callers, waiters } = this
     return this.subs === undefined && !callers?.length && !waiters?.size && this.spawned === undefined
+  }
+
+  /** Nothing but its owner waits for it or has its result. */
+  get isOnlyForOwner(): boolean {
+    const { callers, waiters, owner } = this
+    if (callers?.length || waiters?.size || this.spawned !== undefined) return false
+    for (let link = this.subs; link !== undefined; link = link.nextSub) if (link.sub !== owner) return false
+    return true
   }
 
   /** The owner's body created it again. While the owner replays, the closure cannot have changed. */

@@ -982,3 +982,61 @@ describe('bodies that cannot go on', () => {
     expect(ctx.inspect().running).toBe(0)
   })
 })
+
+describe('the order in which a re-run ends what it replaces', () => {
+  /** A family three deep whose bodies record their ends, below a read of `s`. */
+  function family(options: { readonly deps?: readonly unknown[] } = {}) {
+    const { ctx, faults } = simulate()
+    const log: string[] = []
+    const [s, late] = ctx.enter(() => [signal(1), signal(1)])
+    const d = ctx.enter(() => deferred<number>())
+    const member = (name: string, op: () => Op<number>) =>
+      function* () {
+        log.push(`${name} begins`)
+        try {
+          return yield* op()
+        } finally {
+          log.push(`${name} ends`)
+        }
+      }
+    const parent = ctx.enter(() =>
+      spin(
+        member('parent', function* () {
+          yield* read(s)
+          const child = spin(
+            member('child', function* () {
+              return yield* waitFor(spin(member('grandchild', () => waitFor(d))))
+            }),
+            options,
+          )
+          yield* read(late)
+          return yield* waitFor(child)
+        }),
+      ),
+    )
+    ctx.spawn(parent)
+    return { ctx, faults, log, s, late, d, parent }
+  }
+  const BEGIN = ['parent begins', 'child begins', 'grandchild begins']
+
+  test('R31 children end before the parent that starts over, and run again', async () => {
+    const { ctx, faults, log, s, d, parent } = family()
+    expect(log.splice(0)).toEqual(BEGIN)
+    s.set(2)
+    expect(log.splice(0)).toEqual(['grandchild ends', 'child ends', 'parent ends', ...BEGIN])
+    d.deliver(7)
+    expect(await ctx.run(parent)).toBe(7)
+    expect([log, faults]).toEqual([['grandchild ends', 'child ends', 'parent ends'], []])
+  })
+
+  test('R32 children that were created before the change, or whose deps are the same, go on', () => {
+    const early = family()
+    early.log.splice(0)
+    early.late.set(2)
+    expect(early.log).toEqual(['parent ends', 'parent begins'])
+    const kept = family({ deps: [1] })
+    kept.log.splice(0)
+    kept.s.set(2)
+    expect(kept.log).toEqual(['parent ends', 'parent begins'])
+  })
+})

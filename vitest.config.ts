@@ -22,6 +22,7 @@ const BEHAVIOUR = [
   'model',
   'bounds',
   'seams',
+  'actions',
 ]
 
 /**

@@ -5,6 +5,13 @@ import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerE
 import { encodePayload, whenOf } from './client/enqueue/prepare.js'
 import type { BulkOptions } from './client/enqueue/bulk.js'
 import { commandJob } from './client/commands/command.js'
+import { commandAll } from './client/commands/command-all.js'
+import type { BulkCommandOptions, BulkPreview, BulkResult, BulkVerb } from './client/commands/command-all.js'
+import { readAudit } from './client/read/audit.js'
+import type { AuditOptions, AuditRecord } from './client/read/audit.js'
+import type { Page } from './client/read/page.js'
+import { commandGiven } from './job/command-options.js'
+import type { CommandGiven } from './job/command-options.js'
 import { countJobs } from './client/read/count.js'
 import type { Change, CommandParts } from './client/commands/command.js'
 import { toParents } from './client/enqueue/parent-links.js'
@@ -141,15 +148,16 @@ export class Client {
     return parentResults(id, parent, this.#parts)
   }
 
-  async unschedule(job: Enqueueable, key: string): Promise<boolean> {
+  async unschedule(job: Enqueueable, key: string, options?: unknown): Promise<boolean> {
+    const given = this.#given('unschedule', options, true)
     const registered = this.#parts.registry.lookUp(job)
     const wrong = isKey(key)
     if (typeof wrong === 'string') throw bad('unschedule()', 'key', wrong)
     const row = await this.#parts.store.jobs.readKeyed(registered.job.name, key)
     return row === undefined
       ? false
-      : this.#command(row.id, 'unschedule', (r) => ({
-          reason: 'unschedule() was called',
+      : this.#command(row.id, 'unschedule', given, (r) => ({
+          reason: given.reason ?? 'unschedule() was called',
           keepMs: this.#keepMs(r.name, 'cancelled'),
         }))
   }
@@ -177,20 +185,29 @@ export class Client {
     return countJobs(filter, this.#parts.registry, this.#parts.store)
   }
 
-  cancel(id: string): Promise<boolean> {
-    return this.#command(id, 'cancel', (row) => this.#change('cancel', row))
+  /** cancel, pause, resume or retry of one job. */
+  async command(id: string, command: Movable, options?: unknown): Promise<boolean> {
+    const given = this.#given(command, options, command === 'cancel' || command === 'pause')
+    return this.#command(id, command, given, (row) => this.#change(command, row, given))
   }
 
-  pause(id: string): Promise<boolean> {
-    return this.#command(id, 'pause', (row) => this.#change('pause', row))
+  commandAll(verb: BulkVerb, filter: CountFilter, options?: BulkCommandOptions): Promise<BulkResult | BulkPreview> {
+    return commandAll(
+      {
+        store: this.#parts.store,
+        registry: this.#parts.registry,
+        auditKeepMs: this.#parts.auditKeepMs,
+        command: (row, command, given) => this.#commandRow(row, command, given),
+        toRecord: (row) => this.#record(row),
+      },
+      verb,
+      filter,
+      options,
+    )
   }
 
-  resume(id: string): Promise<boolean> {
-    return this.#command(id, 'resume', (row) => this.#change('resume', row))
-  }
-
-  retry(id: string): Promise<boolean> {
-    return this.#command(id, 'retry', (row) => this.#change('retry', row))
+  audit(options?: AuditOptions): Promise<Page<AuditRecord>> {
+    return readAudit(this.#parts.store, options)
   }
 
   group(id: unknown, options: unknown): GroupHandle {
@@ -198,24 +215,26 @@ export class Client {
       {
         store: this.#parts.store,
         watch: this.#watches.group,
+        auditKeepMs: this.#parts.auditKeepMs,
         plan: (...args) => this.#enqueuer.plan(...args),
         planSync: (...args) => this.#enqueuer.planSync(...args),
-        command: (row, command) => commandJob(this.#commands, row.id, command, (r) => this.#change(command, r), row),
+        command: (row, command, given) => this.#commandRow(row, command, given),
       },
       id,
       options,
     )
   }
 
-  delete(id: string): Promise<boolean> {
-    return this.#command(id, 'delete', () => ({ keepMs: 0 }))
+  async delete(id: string, options?: unknown): Promise<boolean> {
+    return this.#command(id, 'delete', this.#given('delete', options), () => ({ keepMs: 0 }))
   }
 
-  async edit(id: string, change: JobEdit): Promise<boolean> {
+  async edit(id: string, change: JobEdit, options?: unknown): Promise<boolean> {
+    const given = this.#given('edit', options)
     const copy = copyOptions(change)
     const problems = checkEdit(copy, this.#parts.world.clock.now())
     if (problems.length > 0) throw new InvalidOptionsError(`edit(${show(id)})`, problems)
-    return this.#command(id, 'edit', (row) => this.#editOf(row, copy))
+    return this.#command(id, 'edit', given, (row) => this.#editOf(row, copy))
   }
 
   /** Rejects every pending and every later `handle.result()` with this error. */
@@ -227,17 +246,32 @@ export class Client {
     return this.#handle(checkId(id), false)
   }
 
-  #command(id: string, command: Command, how: (row: JobRow) => Change | Promise<Change>): Promise<boolean> {
-    return commandJob(this.#commands, id, command, how)
+  #command(
+    id: string,
+    command: Command,
+    given: CommandGiven,
+    how: (row: JobRow) => Change | Promise<Change>,
+  ): Promise<boolean> {
+    return commandJob(this.#commands, id, command, how, { given })
+  }
+
+  /** A command of a bulk on a row that was just read. */
+  #commandRow(row: JobRow, command: Movable | 'delete', given: CommandGiven): Promise<boolean> {
+    const how = (seen: JobRow): Change => (command === 'delete' ? { keepMs: 0 } : this.#change(command, seen, given))
+    return commandJob(this.#commands, row.id, command, how, { seen: row, given })
+  }
+
+  #given(verb: string, options: unknown, keepsReason = false): CommandGiven {
+    return commandGiven(verb, `${verb}()`, options, this.#parts.auditKeepMs, { keepsReason })
   }
 
   /** The fields that a command writes beside the new state. */
-  #change(command: 'cancel' | 'pause' | 'resume' | 'retry', row: JobRow): Change {
+  #change(command: Movable, row: JobRow, { reason }: CommandGiven): Change {
     switch (command) {
       case 'cancel':
-        return { reason: 'cancel() was called', keepMs: this.#keepMs(row.name, 'cancelled') }
+        return { reason: reason ?? 'cancel() was called', keepMs: this.#keepMs(row.name, 'cancelled') }
       case 'pause':
-        return { reason: 'pause() was called', exit: 'paused', keepMs: Infinity }
+        return { reason: reason ?? 'pause() was called', exit: 'paused', keepMs: Infinity }
       case 'resume':
         return { exit: 'resumed', keepMs: Infinity }
       case 'retry':
@@ -298,7 +332,7 @@ export class Client {
       id,
       isNew,
       get: () => this.get(id),
-      cancel: () => this.cancel(id),
+      cancel: (options) => this.command(id, 'cancel', options),
       result: (options) => this.#result(id, options),
       watch: () => this.watch(id),
     }
@@ -346,6 +380,8 @@ export class Client {
     return this.#parts.registry.keepOf(name)[state]
   }
 }
+
+type Movable = 'cancel' | 'pause' | 'resume' | 'retry'
 
 function bad(subject: string, path: string, message: string): InvalidOptionsError {
   return new InvalidOptionsError(subject, [{ path, message }])

@@ -1,6 +1,6 @@
 /** The public names of the package, listed by hand. A name that is not listed is not part of the API. */
 export { millrace } from './mill.js'
-export type { Mill, ListedJob, ScheduleOptions } from './mill/mill-type.js'
+export type { BulkVerb, Mill, ListedJob, ScheduleOptions } from './mill/mill-type.js'
 export { defaults } from './mill/options.js'
 export type { MillOptions } from './mill/options.js'
 
@@ -29,6 +29,10 @@ export type { JobRecord, AttemptRecord, JobFilter, Findable, FoundRecord, CountF
 export type { LiveState } from './job/live-state.js'
 export type { OnParentFailure } from './job/rules/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow/flow.js'
+export type { CommandOptions } from './job/command-options.js'
+export type { BulkCommandOptions, BulkPreview, BulkResult } from './client/commands/command-all.js'
+export type { AuditOptions, AuditRecord } from './client/read/audit.js'
+export type { Page, PageOptions } from './client/read/page.js'
 export type { JobEdit } from './client/commands/edit.js'
 export type { GroupHandle, GroupOptions } from './client/commands/groups.js'
 export type {

@@ -8,6 +8,7 @@ import { defaultCodec } from './codec/codec.js'
 import { givenOf } from './codec/options-object.js'
 import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
+import { auditKeepMs } from './job/definition/keep.js'
 import { Registry } from './job/definition/registry.js'
 import { Keyring } from './job/secrets/keyring.js'
 import type { Registered } from './job/definition/registry.js'
@@ -19,7 +20,7 @@ import { withHooksAndContext } from './mill/hooks-and-context.js'
 import type { HooksAndContext } from './mill/hooks-and-context.js'
 import { logStopped, startParts } from './mill/started-parts.js'
 import type { StartedParts } from './mill/started-parts.js'
-import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
+import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { SequenceOptions } from './client/sequence/write-sequence.js'
 import { encryptedStore } from './store/encrypted/encrypted-store.js'
@@ -152,6 +153,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       insideHandler: () => this.#inside.getStore() !== undefined,
       live: this.#live,
       callingJob: () => this.#inside.getStore()?.id,
+      auditKeepMs: auditKeepMs(options.keep),
       enqueued: (jobs) => this.#events.enqueued(jobs),
       unregistered: (name) => this.#unregistered.note(name),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
@@ -161,7 +163,11 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       store,
       events: this.#events,
     })
-    this.schedules = recurringOf({ world, store, registry, events: this.#events, live: this.#live }, this.#client)
+    this.schedules = recurringOf(
+      { world, store, registry, events: this.#events, live: this.#live },
+      this.#client,
+      auditKeepMs(options.keep),
+    )
     this.#warn()
     store.info.onNotice?.((notice) => this.#notice(notice))
   }
@@ -178,7 +184,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   recurring(...args: Parameters<Recurring['put']>): Promise<ScheduleRecord> {
     return this.schedules.put(...args)
   }
-  deleteRecurring: Mill['deleteRecurring'] = async (id) => this.schedules.delete(id)
+  deleteRecurring: Mill['deleteRecurring'] = async (id, options) => this.schedules.delete(id, options)
   upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
   flow(build: unknown, options?: unknown): Promise<unknown> {
     return this.#client.runFlow(build, options, this.#enqueuer)
@@ -189,7 +195,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     const written = this.#enqueuer.sequence(job as Enqueueable, items as readonly unknown[], options)
     return thenOrRetry(written, (handle) => this.#client.writtenSequence(handle))
   }
-  unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
+  unschedule: Mill['unschedule'] = (job, key, options) => this.#client.unschedule(job, key, options)
   get: Mill['get'] = (id) => this.#client.get(id)
   count: Mill['count'] = (filter) => this.#client.count(filter)
   find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
@@ -199,14 +205,25 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   get live(): Mill['live'] {
     return this.#live.shown
   }
-  retry: Mill['retry'] = byIdAlone('retry', (id) => this.#client.retry(id))
-  cancel: Mill['cancel'] = byIdAlone('cancel', (id) => this.#client.cancel(id))
-  pause: Mill['pause'] = byIdAlone('pause', (id) => this.#client.pause(id))
-  resume: Mill['resume'] = byIdAlone('resume', (id) => this.#client.resume(id))
+  retry: Mill['retry'] = (id, options) => this.#client.command(id, 'retry', options)
+  cancel: Mill['cancel'] = (id, options) => this.#client.command(id, 'cancel', options)
+  pause: Mill['pause'] = (id, options) => this.#client.command(id, 'pause', options)
+  resume: Mill['resume'] = (id, options) => this.#client.command(id, 'resume', options)
+  retryAll: Mill['retryAll'] = (filter, options) =>
+    this.#client.commandAll('retryAll', filter, options) as Promise<never>
+  cancelAll: Mill['cancelAll'] = (filter, options) =>
+    this.#client.commandAll('cancelAll', filter, options) as Promise<never>
+  deleteAll: Mill['deleteAll'] = (filter, options) =>
+    this.#client.commandAll('deleteAll', filter, options) as Promise<never>
+  pauseAll: Mill['pauseAll'] = (filter, options) =>
+    this.#client.commandAll('pauseAll', filter, options) as Promise<never>
+  resumeAll: Mill['resumeAll'] = (filter, options) =>
+    this.#client.commandAll('resumeAll', filter, options) as Promise<never>
+  audit: Mill['audit'] = (options) => this.#client.audit(options)
   queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
   group: Mill['group'] = (id, options) => this.#client.group(id, options)
-  delete: Mill['delete'] = byIdAlone('delete', (id) => this.#client.delete(id))
-  edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
+  delete: Mill['delete'] = (id, options) => this.#client.delete(id, options)
+  edit: Mill['edit'] = (id, change, options) => this.#client.edit(id, change, options)
 
   jobs(): readonly ListedJob[] {
     return this.#registry.list().map(toListedJob)
@@ -293,7 +310,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       prepareChild: (job, payload, options, calledBy) =>
         this.#enqueuer.child(job, payload, options as EnqueueOptions | undefined, calledBy),
       prepareInput: (registered, input) => this.#client.encodeInput(registered, input),
-      pauseQueue: (claim, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, claim),
+      pauseQueue: (claim, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, { claim }),
       results: (id, parent) => this.#client.results(id, parent),
       events: this.#events,
       log: this.#log,
@@ -304,7 +321,12 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
 
   #queueParts(): QueueParts {
-    return { world: this.#world, store: this.#store, paused: (queue, pause) => this.#events.queuePaused(queue, pause) }
+    return {
+      world: this.#world,
+      store: this.#store,
+      auditKeepMs: auditKeepMs(this.#options.keep),
+      paused: (queue, pause) => this.#events.queuePaused(queue, pause),
+    }
   }
 
   /** Logs each warning of the store once. Some are known only after a worker has started to listen. */

@@ -437,16 +437,19 @@ describe('a payload’s size', () => {
   })
 })
 
-test.each(['cancel', 'pause', 'resume', 'retry', 'delete'] as const)('%s(id) takes no options', async (verb) => {
-  const { id } = await mill.enqueue(echo, 1)
-  const error = await refused(() => (mill[verb] as (...args: unknown[]) => unknown)(id, { tx: {} }))
-  expect([error.code, error.message]).toEqual([
-    'E_INVALID_OPTIONS',
-    expect.stringContaining(`${verb}(): options are not taken: the command commits by itself`),
-  ])
-  expect((await mill.get(id))?.state).toBe('ready')
-  expect(await Promise.all([id].map((...args: [string]) => mill.cancel(...args)))).toEqual([true])
-})
+test.each(['cancel', 'pause', 'resume', 'retry', 'delete'] as const)(
+  '%s(id) commits by itself, so it refuses tx',
+  async (verb) => {
+    const { id } = await mill.enqueue(echo, 1)
+    const error = await refused(() => (mill[verb] as (...args: unknown[]) => unknown)(id, { tx: {} }))
+    expect([error.code, error.message]).toEqual([
+      'E_INVALID_OPTIONS',
+      expect.stringContaining(`${verb}(): options.tx is not an option; the command commits by itself`),
+    ])
+    expect((await mill.get(id))?.state).toBe('ready')
+    expect(await Promise.all([id].map((...args: [string]) => mill.cancel(...args)))).toEqual([true])
+  },
+)
 
 describe('what must be synchronous', () => {
   test('unique.by that returns a promise is refused by name, and its rejection does not end the process', async () => {

@@ -637,14 +637,19 @@ describe('bad input is refused before anything is written', () => {
     await expect(unwritable).rejects.toThrow(/^schedule "nightly": payload/)
   })
 
-  test.each(['pause', 'resume', 'runNow'] as const)('options of %s, which takes none', async (verb) => {
-    const { open } = database()
-    const mill = await open()
-    await mill.recurring('r', report, { of: 'a' }, '0 9 * * *')
-    const call = mill.schedules[verb] as (id: string, options: object) => Promise<unknown>
-    await expect(call.call(mill.schedules, 'r', { tx: 1 })).rejects.toThrow(/options are not taken/)
-    expect((await mill.schedules.get('r'))?.pausedAt).toBeUndefined()
-  })
+  test.each(['pause', 'resume', 'runNow'] as const)(
+    'a transaction given to %s, which commits by itself',
+    async (verb) => {
+      const { open } = database()
+      const mill = await open()
+      await mill.recurring('r', report, { of: 'a' }, '0 9 * * *')
+      const call = mill.schedules[verb] as (id: string, options: object) => Promise<unknown>
+      await expect(call.call(mill.schedules, 'r', { tx: 1 })).rejects.toThrow(
+        /options\.tx is not an option; the command commits by itself/,
+      )
+      expect((await mill.schedules.get('r'))?.pausedAt).toBeUndefined()
+    },
+  )
 
   test('a backfill from the end to the beginning', async () => {
     const { open } = database()

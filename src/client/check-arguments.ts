@@ -24,8 +24,10 @@ const oneOrMany =
     Array.isArray(value) ? value.map(check).find((wrong) => wrong !== undefined) : check(value)
 
 const isState: Check = (value) =>
-  (STATES as readonly unknown[]).includes(value) ? undefined : `must be one of ${STATES.join(', ')}, got ${show(value)}`
-const isInstant: Check = (value) => {
+  (STATES as readonly unknown[]).includes(value)
+    ? undefined
+    : `must be one of ${STATES.join(', ')}, got ${show(value)}${typeof value === 'string' ? didYouMean(value, STATES) : ''}`
+export const isInstant: Check = (value) => {
   const parsed = parseInstant(value)
   return parsed.ok ? undefined : parsed.problem
 }

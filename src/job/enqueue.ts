@@ -1,3 +1,4 @@
+import type { CommandOptions } from './command-options.js'
 import type { AnyJob } from './definition/define.js'
 import type { OnParentFailure } from './rules/links.js'
 import type { Duration, When } from './duration/duration.js'
@@ -67,7 +68,7 @@ export interface Handle<Result, Payload = unknown> {
   /** The job's record; undefined when it was pruned or deleted. */
   get(): Promise<JobRecord<Payload, Result> | undefined>
   /** True when the job was waiting and is cancelled, or when it runs and its cancel was requested: see `mill.cancel`. */
-  cancel(): Promise<boolean>
+  cancel(options?: CommandOptions): Promise<boolean>
   /**
    * Waits for the job to end, in any process, and resolves with its result.
    * Rejects with JobFailedError, JobCancelledError, JobGoneError or TimeoutError.

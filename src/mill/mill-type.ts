@@ -5,6 +5,10 @@ import type { FlowBuilder, FlowHandles } from '../client/flow/flow.js'
 import type { GroupHandle, GroupOptions } from '../client/commands/groups.js'
 import type { Sequence } from '../client/sequence/sequence.js'
 import type { SequenceOptions } from '../client/sequence/write-sequence.js'
+import type { BulkCommandOptions, BulkPreview, BulkResult } from '../client/commands/command-all.js'
+import type { AuditOptions, AuditRecord } from '../client/read/audit.js'
+import type { Page } from '../client/read/page.js'
+import type { CommandOptions } from '../job/command-options.js'
 import type { QueueHandle } from '../client/commands/queues.js'
 import type { AnyJob, Job } from '../job/definition/define.js'
 import type { Duration, When } from '../job/duration/duration.js'
@@ -84,7 +88,7 @@ export interface Mill {
     options?: RecurringOptions,
   ): Promise<ScheduleRecord>
   /** Deletes a schedule and its ledger; jobs that it enqueued stay. False when there was none. */
-  deleteRecurring(id: string): Promise<boolean>
+  deleteRecurring(id: string, options?: CommandOptions): Promise<boolean>
   /** Recurring jobs by their ids: list, get, pause, resume, runNow, backfill, ticks. */
   readonly schedules: Schedules
   /** The runs due within a span, schedules included, earliest first: at most 1,000, or `limit`. */
@@ -131,7 +135,7 @@ export interface Mill {
   sequence(target: string | readonly [job: Enqueueable, key: string]): Sequence
 
   /** Cancels the waiting job of that key. False when no job of that key was waiting. */
-  unschedule(job: Enqueueable, key: string): Promise<boolean>
+  unschedule(job: Enqueueable, key: string, options?: CommandOptions): Promise<boolean>
 
   /** Starts to run jobs. A second call does nothing. */
   start(): Promise<void>
@@ -210,19 +214,44 @@ export interface Mill {
     readonly context: Context
   }
   /** Runs a failed, cancelled, parked or retrying job again now, with a full set of retries. False when it is none of those. */
-  retry(id: string): Promise<boolean>
+  retry(id: string, options?: CommandOptions): Promise<boolean>
   /**
    * Cancels a job. A waiting job is cancelled at once. For a running job, in any process, `ctx.signal` is aborted and the job is
    * not retried; if its handler returns nevertheless, it is done. False when it has ended, is parked or unknown.
    */
-  cancel(id: string): Promise<boolean>
+  cancel(id: string, options?: CommandOptions): Promise<boolean>
   /**
    * Pauses a waiting job. A running attempt continues, and the job is paused if it would be tried again. False when it has ended,
    * was cancelled, is parked or unknown.
    */
-  pause(id: string): Promise<boolean>
+  pause(id: string, options?: CommandOptions): Promise<boolean>
   /** Resumes a paused job, with its due time and its retries unchanged. False when it is not paused. */
-  resume(id: string): Promise<boolean>
+  resume(id: string, options?: CommandOptions): Promise<boolean>
+  /**
+   * Runs every failed, parked or retrying job that matches again, as `retry` does; cancelled ones when the filter names that
+   * state. It works newest first, in pages of 500, each job in a transaction of its own; a call that failed or stopped can be
+   * repeated. With `preview: true` it changes nothing and returns what it would change.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const preview = await mill.retryAll({ queue: 'billing' }, { preview: true })
+   * console.log(preview.count, preview.states)
+   * await mill.retryAll({ queue: 'billing' }, { cursor: preview.cursor, actor: 'ada', onProgress: (p) => console.log(p.changed) })
+   * await mill.close()
+   * ```
+   */
+  retryAll: BulkVerb
+  /** Cancels every matching job that is waiting or running, as `cancel` does; parked ones stay. */
+  cancelAll: BulkVerb
+  /** Deletes every matching job that is not running, finished ones too. */
+  deleteAll: BulkVerb
+  /** Pauses every matching job that is waiting or running, as `pause` does. */
+  pauseAll: BulkVerb
+  /** Resumes every matching job that is paused. */
+  resumeAll: BulkVerb
+  /** One page of the audit trail, newest first: the commands that were given with an `actor`. */
+  audit(options?: AuditOptions): Promise<Page<AuditRecord>>
   /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` apply to every process. */
   queue(name: string): QueueHandle
   /**
@@ -241,9 +270,9 @@ export interface Mill {
    */
   group<Payload = unknown, Result = unknown>(id: string, options?: GroupOptions<Payload, Result>): GroupHandle
   /** Deletes a job that is not running. */
-  delete(id: string): Promise<boolean>
+  delete(id: string, options?: CommandOptions): Promise<boolean>
   /** Changes a waiting job; a parked one becomes ready. */
-  edit(id: string, change: JobEdit): Promise<boolean>
+  edit(id: string, change: JobEdit, options?: CommandOptions): Promise<boolean>
 
   /** Every job registered in this mill. */
   jobs(): readonly ListedJob[]
@@ -254,6 +283,12 @@ export interface Mill {
   register(job: Job<never, unknown> | AnyJob): void
   /** Changes concurrency, queues, poll, crashBudget or slowAfter while running. */
   configure(change: Partial<MillOptions>): void
+}
+
+/** A command to all jobs that match a filter. An empty filter is refused, unless `all: true` says that every job is meant. */
+export interface BulkVerb {
+  (filter: CountFilter, options: BulkCommandOptions & { readonly preview: true }): Promise<BulkPreview>
+  (filter: CountFilter, options?: BulkCommandOptions & { readonly preview?: false | undefined }): Promise<BulkResult>
 }
 
 export type ScheduleOptions = Omit<EnqueueOptions, 'in' | 'at'>

@@ -14,7 +14,7 @@ import {
   isRetry,
 } from '../job/definition/check-options.js'
 import type { Check, Fields } from '../job/definition/check-fields.js'
-import { checkFields, refuseOptions, notYet } from '../job/definition/check-fields.js'
+import { checkFields, notYet } from '../job/definition/check-fields.js'
 import {
   FOREIGN_MILL_OPTIONS,
   FOREIGN_QUEUE_OPTIONS,
@@ -268,16 +268,4 @@ export function deadlineOf(options: StopOptions, subject: string, otherwiseMs = 
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
   const parsed = parseDuration(options.deadline ?? otherwiseMs)
   return parsed.ok ? parsed.ms : otherwiseMs
-}
-
-/** A command that takes only an id. It commits by itself and would ignore options such as `tx`, so they are refused. */
-export function byIdAlone(
-  verb: string,
-  command: (id: string) => Promise<boolean>,
-): (id: string, options?: unknown) => Promise<boolean> {
-  return async (id, options) => {
-    const problems = refuseOptions(options, 'the command commits by itself')
-    if (problems.length > 0) throw new InvalidOptionsError(`${verb}()`, problems)
-    return command(id)
-  }
 }

@@ -32,7 +32,11 @@ export function firePartsOf({ world, store, registry, events }: Wired): FirePart
 }
 
 /** The commands of `mill.schedules`, wired to a mill's client. */
-export function recurringOf(wired: Wired & { readonly live: LiveContext }, client: Client): Recurring {
+export function recurringOf(
+  wired: Wired & { readonly live: LiveContext },
+  client: Client,
+  auditKeepMs: number,
+): Recurring {
   const watch = wired.live.kind<ScheduleRecord[], ScheduleRecord[]>({
     read: async () => [await recurring.list()],
     isSame: isSameJson,
@@ -40,6 +44,7 @@ export function recurringOf(wired: Wired & { readonly live: LiveContext }, clien
   })
   const recurring = new Recurring({
     ...firePartsOf(wired),
+    auditKeepMs,
     template: (job, payload, options, problems) => client.template(job, payload, options, problems),
     toHandle: (id) => client.handle(id),
     decode: (name, payload, version) => {

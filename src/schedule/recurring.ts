@@ -2,7 +2,8 @@ import { show } from '../codec/show.js'
 import { InvalidOptionsError, InvalidPayloadError, UnknownScheduleError } from '../errors.js'
 import type { LiveState } from '../job/live-state.js'
 import type { Problem } from '../errors.js'
-import { refuseOptions } from '../job/definition/check-fields.js'
+import { commandGiven } from '../job/command-options.js'
+import type { AuditNote, CommandOptions } from '../job/command-options.js'
 import { checkName } from '../job/definition/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
@@ -36,6 +37,8 @@ export interface RecurringParts extends FireParts {
     options: EnqueueOptions,
     problems: readonly Problem[],
   ) => Promise<NewJob>
+  /** How long a row of the audit trail is kept. */
+  readonly auditKeepMs: number
   readonly toHandle: (id: string) => Handle<unknown>
   readonly decode: (name: string, payload: Encoded, version: number) => unknown
   readonly watch: () => LiveState<ScheduleRecord[]>
@@ -47,13 +50,13 @@ export interface Schedules {
   list(options?: { readonly limit?: number; readonly after?: string }): Promise<ScheduleRecord[]>
   get(id: string): Promise<ScheduleRecord | undefined>
   /** Stops firing until it is resumed. Returns false when there is no such schedule. */
-  pause(id: string): Promise<boolean>
+  pause(id: string, options?: CommandOptions): Promise<boolean>
   /** Continues with the next tick; ticks in between are skipped. Returns false when there is no such schedule. */
-  resume(id: string): Promise<boolean>
+  resume(id: string, options?: CommandOptions): Promise<boolean>
   /** Enqueues its job now, in addition to the rule, regardless of overlap. Undefined when refused; the ledger has the reason. */
-  runNow(id: string): Promise<Handle<unknown> | undefined>
+  runNow(id: string, options?: CommandOptions): Promise<Handle<unknown> | undefined>
   /** Enqueues the missing jobs of past ticks between two instants; returns their number. At most 1,000 at a time. */
-  backfill(id: string, from: Instant, to: Instant): Promise<number>
+  backfill(id: string, from: Instant, to: Instant, options?: CommandOptions): Promise<number>
   /** The ledger, newest first: at most 100 rows, or `limit`; `before` an instant returns the older ones. */
   ticks(id: string, options?: { readonly limit?: number; readonly before?: Instant }): Promise<TickRecord[]>
   /** The first 1,000 schedules as live state, which is read while it is observed. */
@@ -92,8 +95,9 @@ export class Recurring implements Schedules {
     })
   }
 
-  delete(id: string): Promise<boolean> {
-    return this.#parts.store.schedules.dropSchedule(checkId(id))
+  async delete(id: string, options?: CommandOptions): Promise<boolean> {
+    const audit = commandGiven('deleteRecurring', 'deleteRecurring()', options, this.#parts.auditKeepMs).audit
+    return this.#parts.store.schedules.dropSchedule(checkId(id), audit)
   }
 
   async list(options: { readonly limit?: number; readonly after?: string } = {}): Promise<ScheduleRecord[]> {
@@ -111,16 +115,16 @@ export class Recurring implements Schedules {
     return schedule === undefined ? undefined : this.#record(schedule)
   }
 
-  async pause(id: string, options?: unknown): Promise<boolean> {
-    refuse('schedules.pause()', refuseOptions(options, 'the command commits by itself'))
-    return this.#move(id, (row, spec, now) =>
+  async pause(id: string, options?: CommandOptions): Promise<boolean> {
+    const audit = this.#audit('pause', options)
+    return this.#move(id, audit, (row, spec, now) =>
       row.pausedAt !== null ? 'as it is' : firingOf(this.#parts, row, spec, { ticks: [], nextAt: null, pausedAt: now }),
     )
   }
 
-  async resume(id: string, options?: unknown): Promise<boolean> {
-    refuse('schedules.resume()', refuseOptions(options, 'the command commits by itself'))
-    return this.#move(id, (row, spec, now) => {
+  async resume(id: string, options?: CommandOptions): Promise<boolean> {
+    const audit = this.#audit('resume', options)
+    return this.#move(id, audit, (row, spec, now) => {
       if (row.pausedAt === null) return 'as it is'
       const counted = continued(spec, row, now)
       const timing = timingOf(counted, row.createdAt)
@@ -131,9 +135,9 @@ export class Recurring implements Schedules {
     })
   }
 
-  async runNow(id: string, options?: unknown): Promise<Handle<unknown> | undefined> {
-    refuse('schedules.runNow()', refuseOptions(options, 'it runs as the schedule says'))
-    const firing = this.#fire(id, (row, spec, now) => {
+  async runNow(id: string, options?: CommandOptions): Promise<Handle<unknown> | undefined> {
+    const audit = this.#audit('runNow', options)
+    const firing = this.#fire(id, audit, (row, spec, now) => {
       const job = this.#jobOf(id, spec, now)
       const ticks = [{ at: now, byHand: true, outcome: 'run now', reason: null, job } as const]
       return { ticks, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap: 'allow' }
@@ -143,10 +147,11 @@ export class Recurring implements Schedules {
     )
   }
 
-  async backfill(id: string, from: Instant, to: Instant): Promise<number> {
+  async backfill(id: string, from: Instant, to: Instant, options?: CommandOptions): Promise<number> {
+    const audit = this.#audit('backfill', options)
     const { problems, fromAt, toAt } = checkBackfill(from, to)
     refuse('schedules.backfill()', problems)
-    const firing = this.#fire(id, (row, spec, now) => {
+    const firing = this.#fire(id, audit, (row, spec, now) => {
       if (toAt > now)
         refuse('schedules.backfill()', [
           { path: 'to', message: `must not be after now (${iso(now)}), got ${iso(toAt)}` },
@@ -179,8 +184,13 @@ export class Recurring implements Schedules {
     return toScheduleRecord(row, this.#parts.decode)
   }
 
+  #audit(verb: string, options: unknown): AuditNote | undefined {
+    return commandGiven(verb, `schedules.${verb}()`, options, this.#parts.auditKeepMs).audit
+  }
+
   async #move(
     id: string,
+    audit: AuditNote | undefined,
     decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Firing | ScheduleRow | 'as it is',
   ): Promise<boolean> {
     return this.#again(checkId(id), async () => {
@@ -189,10 +199,10 @@ export class Recurring implements Schedules {
       const firing = decide(schedule, readSpec(schedule.spec), now)
       if (firing === 'as it is') return true
       if ('spec' in firing) {
-        const putting = this.#parts.store.schedules.putSchedule(firing, schedule.revision)
+        const putting = this.#parts.store.schedules.putSchedule({ ...firing, audit }, schedule.revision)
         return thenOrRetry(putting, (written) => (written ? true : undefined))
       }
-      return thenOrRetry(this.#parts.store.schedules.fireTicks(firing), (fired) =>
+      return thenOrRetry(this.#parts.store.schedules.fireTicks({ ...firing, audit }), (fired) =>
         fired === 'stale' ? undefined : true,
       )
     })
@@ -201,6 +211,7 @@ export class Recurring implements Schedules {
   /** Writes ticks outside of the rule, for a schedule that must exist. */
   #fire(
     id: string,
+    audit: AuditNote | undefined,
     decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Parameters<typeof firingOf>[3],
   ): Promise<readonly TickRow[]> {
     return this.#again(checkId(id), async () => {
@@ -208,7 +219,7 @@ export class Recurring implements Schedules {
       if (schedule === undefined) throw new UnknownScheduleError(id)
       const spec = readSpec(schedule.spec)
       const firing = firingOf(this.#parts, schedule, spec, decide(schedule, spec, now))
-      return thenOrRetry(this.#parts.store.schedules.fireTicks(firing), (ticks) => {
+      return thenOrRetry(this.#parts.store.schedules.fireTicks({ ...firing, audit }), (ticks) => {
         if (ticks !== 'stale') reportFired(this.#parts, firing, ticks)
         return ticks === 'stale' ? undefined : ticks
       })

@@ -1,5 +1,6 @@
 import { DuplicateJobError, DuplicateKeyError } from '../errors.js'
 import type { MemberCount } from '../job/rules/group-progress.js'
+import type { AuditNote } from '../job/command-options.js'
 import type { InsertOptions, NewJob } from './store.js'
 
 /**
@@ -28,6 +29,7 @@ export interface GroupSeal {
   readonly group: string
   /** The job to enqueue once, when the group is complete. The next process that promotes jobs enqueues it. */
   readonly whenDone: WhenDone | null
+  readonly audit?: AuditNote | undefined
 }
 
 export interface WhenDone {

@@ -1,3 +1,4 @@
+import type { AuditNote } from '../job/command-options.js'
 import type { Claim, Due } from './store.js'
 
 /** The queues role: the state of a whole queue, for every process. */
@@ -8,7 +9,7 @@ export interface QueueStore {
    */
   pauseQueue(change: QueueChange): Promise<PausedQueue>
   /** Resumes a queue; false when it was not paused. */
-  resumeQueue(queue: string): Promise<boolean>
+  resumeQueue(queue: string, audit?: AuditNote): Promise<boolean>
   /** The pause of a queue; undefined when it is not paused. */
   readPause(queue: string): Promise<CurrentPause | undefined>
 }
@@ -22,6 +23,7 @@ export interface QueueChange {
    * lengthen a pause.
    */
   readonly claim?: Claim | undefined
+  readonly audit?: AuditNote | undefined
 }
 
 export interface CurrentPause {

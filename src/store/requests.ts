@@ -1,4 +1,5 @@
 import type { RequestVerb, RequestKind } from '../job/rules/request.js'
+import type { AuditNote } from '../job/command-options.js'
 import type { Claim, SettledJob } from './store.js'
 
 /** A change requested of a running job. */
@@ -8,6 +9,7 @@ export interface JobRequest {
   readonly reason: string
   /** How long the job is kept if this request ends it. */
   readonly keepMs: number
+  readonly audit?: AuditNote | undefined
 }
 
 /** A pending request of a running job, and the claim that the job runs under now. */

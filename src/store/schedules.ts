@@ -1,6 +1,7 @@
 import type { Overlap } from '../job/rules/overlap.js'
 import type { OnDuplicate } from '../job/rules/unique.js'
 import type { State } from '../job/rules/states.js'
+import type { AuditNote } from '../job/command-options.js'
 import type { NewJob } from './store.js'
 
 /**
@@ -22,7 +23,7 @@ export interface ScheduleStore {
    */
   putSchedule(schedule: PutSchedule, revision: number | null): Promise<boolean>
   /** Deletes a schedule and its ledger; false when there was none. Its jobs stay. */
-  dropSchedule(id: string): Promise<boolean>
+  dropSchedule(id: string, audit?: AuditNote): Promise<boolean>
   /** Schedules whose next tick is due, the longest overdue first, and when to call again. */
   dueSchedules(limit: number): Promise<DueSchedules>
   /** Writes ticks and their jobs, and sets the schedule's next tick. A tick that has its job already is skipped. */
@@ -41,6 +42,7 @@ export interface PutSchedule {
   /** When a caller paused it. A paused schedule has no next tick. */
   readonly pausedAt: number | null
   readonly nextAt: number | null
+  readonly audit?: AuditNote | undefined
 }
 
 export interface ScheduleRow extends PutSchedule {
@@ -82,6 +84,7 @@ export interface Firing {
   readonly keepCancelledMsOf?: ((name: string) => number) | undefined
   readonly nextAt: number | null
   readonly pausedAt: number | null
+  readonly audit?: AuditNote | undefined
 }
 
 /** 'stale': another write came first, and nothing was written. */

@@ -2,6 +2,7 @@ import type { RequestKind } from '../job/rules/request.js'
 import type { SequenceVerb } from '../job/rules/sequence.js'
 import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
+import type { AuditNote } from '../job/command-options.js'
 import type { Claim, Inserted, InsertOptions, NewJob } from './store.js'
 
 /** The sequences role: the items and the log of jobs that work off a list in order. */
@@ -49,6 +50,7 @@ export interface SequenceChange {
   readonly reason: string
   /** How long a cancelled sequence is kept. */
   readonly keepMs: number
+  readonly audit?: AuditNote | undefined
 }
 
 /** What a verb did. `from` is the state of its job before; nothing is written for 'no'. */

@@ -8,6 +8,8 @@ import type { CountedPage, FindQuery, FoundPage } from './find.js'
 import type { GroupStore, FailedGroups } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CancelledByParent, Parent } from './links.js'
+import type { AuditNote } from '../job/command-options.js'
+import type { ObservingStore } from './observing/observing.js'
 import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
@@ -21,7 +23,7 @@ import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, Lease
  * The store contract: whole job verbs, never fragments of SQL. One verb is one statement or one transaction, all or
  * nothing. Verbs are grouped in roles by their users: `jobs` (client, upkeep), `leases` (worker, rescue), `queues`
  * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`, `sequences`,
- * `workflows`. Every store passes `test/contract/store-contract.ts`.
+ * `workflows`, `observing` (what people read). Every store passes `test/contract/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and no instants of their own.
  * And a write made under a claim carries the claim's fence, and writes nothing when another claim holds the job.
@@ -36,6 +38,7 @@ export interface Store {
   readonly schedules: ScheduleStore
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
+  readonly observing: ObservingStore
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>
@@ -240,6 +243,8 @@ export interface GuardedChange {
   readonly keepMs: number
   /** Resets the count of retries to 0. */
   readonly freshRetries?: boolean | undefined
+  /** Written into the audit trail with the change. */
+  readonly audit?: AuditNote | undefined
   readonly edit?:
     | {
         readonly payload?: Encoded | undefined

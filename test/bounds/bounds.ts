@@ -1,6 +1,7 @@
 import type { Bound } from './bound.js'
 import { codecLimits } from './codec-limits.js'
 import { enqueueLimits } from './enqueue-limits.js'
+import { observingLimits } from './observing-limits.js'
 import { placeLimits } from './place-limits.js'
 import { readPages } from './read-pages.js'
 import { scheduleLimits } from './schedule-limits.js'
@@ -24,4 +25,5 @@ export const bounds: readonly Bound[] = [
   ...placeLimits,
   ...sqlLimits,
   ...sequenceLimits,
+  ...observingLimits,
 ]

@@ -192,7 +192,7 @@ export const readPages: readonly Bound[] = [
     },
   },
   {
-    of: 'src/client/commands/groups.ts#PAGE',
+    of: 'src/client/commands/command-all.ts#PAGE',
     at: 500,
     on: 'both',
     isLong: 'postgres',

@@ -148,6 +148,9 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/client/read/watch.ts#READ_BATCH',
       'src/live/observed-reads.ts#PACE_MS',
       'src/live/observed-reads.ts#POLL_MS',
+      'src/client/commands/command-all.ts#EXAMPLES',
+      'src/client/commands/command-all.ts#EXAMPLE_PAGES_MAX',
+      'src/store/observing/audit.ts#AUDIT_TRIM',
       'src/worker/claim.ts#BATCH_BYTES_MAX',
       'src/worker/claim.ts#LOOK_AHEAD_MS',
       'src/worker/in-flight/in-flight.ts#HELD_PER_TURN_MAX',
@@ -180,6 +183,8 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
   {
     why: 'how much of a fault is logged, or how often',
     bounds: [
+      'src/client/commands/command-all.ts#TARGET_MAX',
+      'src/client/read/audit.ts#TARGET_MAX',
       'src/job/definition/registry.ts#SOURCE_SHOWN_MAX',
       'src/observe/engine-events.ts#FAULTS_MAX',
       'src/observe/engine-events.ts#REPEAT_EVERY',

@@ -1,5 +1,6 @@
 import { requestedChangeCases } from './requested-changes.js'
 import type { ContractCase } from './fixture.js'
+import { auditCases } from './audit.js'
 import { censusCases } from './census.js'
 import { claimsCases } from './claims.js'
 import { findCases } from './find.js'
@@ -53,5 +54,6 @@ export const storeContract: readonly ContractCase[] = [
   ...workflowCases,
   ...workflowCommandCases,
   ...workflowCallCases,
+  ...auditCases,
   ...censusCases,
 ]

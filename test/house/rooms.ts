@@ -9,6 +9,7 @@ import type { Breach, Rule, Source } from './source.js'
 const FLOORS: readonly (readonly string[])[] = [
   ['errors', 'world', 'codec', 'reactive'],
   ['job'],
+  ['store/observing'],
   ['store'],
   ['workflow'],
   ['store/verbs', 'store/encrypted'],

@@ -69,6 +69,7 @@ export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWa
     schedules: role(store.schedules),
     sequences: role(store.sequences),
     workflows: role(store.workflows),
+    observing: role(store.observing),
     transactions: store.transactions,
     changes: { onHint: around.onHint },
     // No wait in virtual time: its workers hold nothing in advance.

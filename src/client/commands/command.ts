@@ -5,6 +5,7 @@ import type { RequestVerb } from '../../job/rules/request.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { GuardedChange, JobRow, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
+import type { CommandGiven } from '../../job/command-options.js'
 import { canBeId } from '../check-arguments.js'
 import { waitForLookAhead } from './look-ahead.js'
 import { changeSequence, verbOf } from '../sequence/change-sequence.js'
@@ -22,6 +23,8 @@ export interface CommandParts {
   readonly requested: (job: JobRow, verb: RequestVerb) => void
   /** How long a cancelled job of this name is kept. */
   readonly keepCancelledMs: (name: string) => number
+  /** How long a row of the audit trail is kept. */
+  readonly auditKeepMs: number
   /** The id of the job whose handler makes the call; undefined outside of handlers. */
   readonly callingJob: () => string | undefined
 }
@@ -38,17 +41,17 @@ export async function commandJob(
   id: string,
   command: Command,
   how: (row: JobRow) => Change | Promise<Change>,
-  seen?: JobRow,
+  { seen, given }: { readonly seen?: JobRow | undefined; readonly given?: CommandGiven | undefined } = {},
 ): Promise<boolean> {
   if (!canBeId(id)) return false
   const attempt = async (tries: number): Promise<boolean> => {
     const row = tries === 1 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
     if (row === undefined) return false
     const verb = isSequence(row.options) ? verbOf(command, row) : undefined
-    if (verb !== undefined) return verb === null ? false : changeSequence(parts, id, verb)
+    if (verb !== undefined) return verb === null ? false : changeSequence(parts, id, verb, given)
     const move = decideCommand(row.state, command)
     if (move === null) return false
-    const change = await how(row)
+    const change = { ...(await how(row)), audit: given?.audit }
     const written =
       move.request === undefined
         ? moveJob(parts, row, move.to, change)
@@ -86,8 +89,8 @@ async function requestChange(
   verb: RequestVerb,
   change: Change,
 ): Promise<boolean | 'stale'> {
-  const { reason = '', keepMs } = change
-  return thenOrRetry(parts.store.jobs.requestChange({ id: row.id, verb, reason, keepMs }), (answer) => {
+  const { reason = '', keepMs, audit } = change
+  return thenOrRetry(parts.store.jobs.requestChange({ id: row.id, verb, reason, keepMs, audit }), (answer) => {
     if (answer === 'stale') return 'stale'
     if (answer === 'noted') parts.requested(row, verb)
     return answer === 'noted'

@@ -1,7 +1,9 @@
 import { show } from '../../codec/show.js'
-import { DuplicateJobError, DuplicateKeyError, InvalidOptionsError, OutcomeUnknownError } from '../../errors.js'
+import { InvalidOptionsError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
-import { checkFields, refuseOptions } from '../../job/definition/check-fields.js'
+import { commandGiven, commandProblems, toGiven } from '../../job/command-options.js'
+import type { CommandGiven, CommandOptions } from '../../job/command-options.js'
+import { checkFields } from '../../job/definition/check-fields.js'
 import type { Check } from '../../job/definition/check-fields.js'
 import { checkEnqueueOptions, checkName, isName, isTransactionHandle } from '../../job/definition/check-options.js'
 import type { Job } from '../../job/definition/define.js'
@@ -11,12 +13,9 @@ import type { GroupProgress } from '../../job/rules/group-progress.js'
 import type { State } from '../../job/rules/states.js'
 import type { LiveState } from '../../job/live-state.js'
 import type { WhenDone } from '../../store/groups.js'
-import type { FindQuery } from '../../store/find.js'
-import { allOrUnknown, withContinuation } from '../../store/unknown-outcome.js'
+import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { JobRow, Store } from '../../store/store.js'
-
-/** Members that a command for the whole group reads at a time. */
-const PAGE = 500
+import { commandPages } from './command-all.js'
 
 /** A group of jobs, by its name. It may be empty: nothing is written before `seal()`. */
 export interface GroupHandle {
@@ -27,15 +26,15 @@ export interface GroupHandle {
    * Declares that all members have been enqueued. From then on only running members may add to it, by `ctx.enqueue`. When no
    * member is unfinished, `whenDone` is enqueued, once. False when the group was sealed before: then nothing changes.
    */
-  seal(options?: { readonly tx?: unknown }): Promise<boolean>
+  seal(options?: CommandOptions & { readonly tx?: unknown }): Promise<boolean>
   /** Pauses every member as `mill.pause` does, and returns how many. After a failure, call it again: it continues. */
-  pause(): Promise<number>
+  pause(options?: CommandOptions): Promise<number>
   /** Resumes every paused member. */
-  resume(): Promise<number>
+  resume(options?: CommandOptions): Promise<number>
   /** Cancels every unfinished member as `mill.cancel` does; parked ones stay. */
-  cancel(): Promise<number>
+  cancel(options?: CommandOptions): Promise<number>
   /** Runs every failed member again, with all its retries. One whose key another job holds now is left out. */
-  retryFailed(): Promise<number>
+  retryFailed(options?: CommandOptions): Promise<number>
   /** Its progress as live state, which is read while it is observed. */
   watch(): LiveState<GroupProgress>
 }
@@ -56,7 +55,12 @@ export interface GroupParts {
   readonly plan: (...args: WhenDoneArguments) => Promise<WhenDone>
   /** The synchronous form, for a call with `tx`. */
   readonly planSync: (...args: WhenDoneArguments) => WhenDone
-  readonly command: (row: JobRow, command: 'pause' | 'resume' | 'cancel' | 'retry') => Promise<boolean>
+  readonly auditKeepMs: number
+  readonly command: (
+    row: JobRow,
+    command: 'pause' | 'resume' | 'cancel' | 'retry',
+    given: CommandGiven,
+  ) => Promise<boolean>
 }
 
 const isWhenDone: Check = (value) => {
@@ -72,9 +76,10 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
   const { whenDone } = options as { readonly whenDone?: WhenDoneArguments }
   const forAll =
     (verb: string, command: Parameters<GroupParts['command']>[1], states: readonly State[]) =>
-    async (unexpected?: unknown): Promise<number> => {
-      check(group, verb, refuseOptions(unexpected, 'it is for all members'))
-      return commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
+    async (narrow?: unknown): Promise<number> => {
+      const shape = { keepsReason: command === 'pause' || command === 'cancel' }
+      const given = commandGiven(verb, subjectOf(group, verb), narrow, parts.auditKeepMs, shape)
+      return commandMembers(parts, group, states, given, (row) => parts.command(row, command, given))
     }
   const handle: GroupHandle = {
     id: group,
@@ -97,12 +102,13 @@ function seal(
   parts: GroupParts,
   group: string,
   args: WhenDoneArguments | undefined,
-  options: { readonly tx?: unknown },
+  options: CommandOptions & { readonly tx?: unknown },
 ): Promise<boolean> {
-  const wrong = checkFields(options, '', { fields: { tx: isTransactionHandle } })
-  if (wrong.length > 0 || options.tx === undefined) return sealAsync(parts, group, args, wrong)
+  const wrong = commandProblems(options, { more: { tx: isTransactionHandle } })
+  const { audit } = toGiven('seal', options, parts.auditKeepMs)
+  if (wrong.length > 0 || options.tx === undefined) return sealAsync(parts, group, args, audit, wrong)
   const whenDone = args === undefined ? null : parts.planSync(...args)
-  const sealed = parts.store.transactions.sealGroupIn(options.tx, { group, whenDone })
+  const sealed = parts.store.transactions.sealGroupIn(options.tx, { group, whenDone, audit })
   return Promise.resolve(sealed)
 }
 
@@ -110,53 +116,34 @@ async function sealAsync(
   parts: GroupParts,
   group: string,
   args: WhenDoneArguments | undefined,
+  audit: CommandGiven['audit'],
   wrong: readonly Problem[],
 ): Promise<boolean> {
   check(group, 'seal', wrong)
   const whenDone = args === undefined ? null : await parts.plan(...args)
-  return parts.store.groups.sealGroup({ group, whenDone })
+  return parts.store.groups.sealGroup({ group, whenDone, audit })
 }
 
-/** Commands every present member, newest first, a page at a time. Members added meanwhile are newer, so they are not included. */
-async function commandAll(
-  parts: GroupParts,
-  first: FindQuery,
-  command: Parameters<GroupParts['command']>[1],
-  before = 0,
+/** Commands every present member, newest first, and writes one row of the audit trail for all of them beside their own. */
+function commandMembers(
+  { store }: GroupParts,
+  group: string,
+  states: readonly State[],
+  { audit }: CommandGiven,
+  command: (row: JobRow) => Promise<boolean>,
 ): Promise<number> {
-  let commanded = before
-  let query: FindQuery | null = first
-  while (query !== null) {
-    const page = await parts.store.jobs.findJobs(query)
-    const [rest, soFar]: [FindQuery | null, number] = [
-      page.cursor === null ? null : { ...query, cursor: page.cursor },
-      commanded,
-    ]
-    const done = await allOrUnknown(page.rows.map((row) => falseIfDuplicate(parts.command(row, command)))).catch(
-      (error: unknown) => {
-        throw withContinuation(error, (known: boolean[]) => {
-          const count = soFar + known.filter(Boolean).length
-          return rest === null ? count : commandAll(parts, rest, command, count)
-        })
-      },
-    )
-    commanded += done.filter(Boolean).length
-    query = rest
-  }
-  return commanded
+  const query = { group, states, order: 'newest', limit: 0, cursor: null } as const
+  return thenOrRetry(commandPages(query, store, command), async ({ changed }) => {
+    if (audit !== undefined && changed > 0)
+      await store.observing.addAudit({ ...audit, target: `group ${group}`, count: changed, before: null, after: null })
+    return changed
+  })
 }
 
-async function falseIfDuplicate(commanded: Promise<boolean>): Promise<boolean> {
-  try {
-    return await commanded
-  } catch (error) {
-    if (error instanceof DuplicateKeyError || error instanceof DuplicateJobError) return false
-    if (!(error instanceof OutcomeUnknownError)) throw error
-    const { message, ids, cause } = error
-    throw new OutcomeUnknownError(message, ids, () => falseIfDuplicate(error.retry<boolean>()), { cause })
-  }
+function subjectOf(group: string, verb: string): string {
+  return `group ${JSON.stringify(group)}.${verb}()`
 }
 
 function check(group: string, verb: string, problems: readonly Problem[]): void {
-  if (problems.length > 0) throw new InvalidOptionsError(`group ${JSON.stringify(group)}.${verb}()`, problems)
+  if (problems.length > 0) throw new InvalidOptionsError(subjectOf(group, verb), problems)
 }

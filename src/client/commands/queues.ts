@@ -1,10 +1,12 @@
 import { InvalidOptionsError } from '../../errors.js'
+import { commandGiven } from '../../job/command-options.js'
+import type { CommandOptions } from '../../job/command-options.js'
 import { checkName } from '../../job/definition/check-options.js'
 import type { When } from '../../job/duration/duration.js'
 import { parseWhen } from '../../job/duration/duration.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { QueueChange, CurrentPause } from '../../store/queues.js'
-import type { Claim, Due, Store } from '../../store/store.js'
+import type { Due, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { waitForLookAhead } from './look-ahead.js'
 import { whenOf } from '../enqueue/prepare.js'
@@ -13,11 +15,11 @@ import { whenOf } from '../enqueue/prepare.js'
 export interface QueueHandle {
   readonly name: string
   /** Starts no more jobs of this queue, in any process, until `resume()`. Running jobs continue, and jobs can be enqueued. */
-  pause(): Promise<void>
+  pause(options?: CommandOptions): Promise<void>
   /** Pauses until a time: a duration from now, or an instant. One in the past resumes the queue. */
-  pauseUntil(when: When): Promise<void>
+  pauseUntil(when: When, options?: CommandOptions): Promise<void>
   /** Ends the pause. */
-  resume(): Promise<void>
+  resume(options?: CommandOptions): Promise<void>
   /** Whether it is paused, since when, and until when. */
   get(): Promise<QueueRecord>
 }
@@ -35,6 +37,7 @@ export interface QueueRecord {
 export interface QueueParts {
   readonly world: World
   readonly store: Store
+  readonly auditKeepMs: number
   /** A queue was paused, or resumed (undefined). */
   readonly paused: (queue: string, pause: CurrentPause | undefined) => void
 }
@@ -45,10 +48,11 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
   const queue = name as string
   return {
     name: queue,
-    pause: () => pauseQueue(parts, { queue, until: null }),
-    pauseUntil: (when) => pauseQueueUntil(parts, queue, when),
-    resume: () =>
-      thenOrRetry(parts.store.queues.resumeQueue(queue), (isResumed) => {
+    pause: async (options) => pauseQueue(parts, { queue, until: null, audit: auditOf(parts, queue, 'pause', options) }),
+    pauseUntil: async (when, options) =>
+      pauseQueueUntil(parts, queue, when, { audit: auditOf(parts, queue, 'pauseUntil', options) }),
+    resume: async (options) =>
+      thenOrRetry(parts.store.queues.resumeQueue(queue, auditOf(parts, queue, 'resume', options)), (isResumed) => {
         if (isResumed) parts.paused(queue, undefined)
       }),
     get: async () => toRecord(queue, await parts.store.queues.readPause(queue)),
@@ -56,9 +60,14 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
 }
 
 /** Pauses a queue until a time. With a claim, the caller is a handler: see `decidePause`. */
-export async function pauseQueueUntil(parts: QueueParts, queue: string, when: unknown, claim?: Claim): Promise<void> {
+export async function pauseQueueUntil(
+  parts: QueueParts,
+  queue: string,
+  when: unknown,
+  { claim, audit }: Pick<QueueChange, 'claim' | 'audit'>,
+): Promise<void> {
   const until = untilOf(when, claim === undefined ? `queue ${JSON.stringify(queue)}` : 'ctx.queue', parts.world)
-  await pauseQueue(parts, { queue, until, ...(claim === undefined ? {} : { claim }) })
+  await pauseQueue(parts, { queue, until, audit, ...(claim === undefined ? {} : { claim }) })
 }
 
 async function pauseQueue(parts: QueueParts, change: QueueChange): Promise<void> {
@@ -66,6 +75,11 @@ async function pauseQueue(parts: QueueParts, change: QueueChange): Promise<void>
     parts.paused(change.queue, pause)
     if (held) await waitForLookAhead(parts)
   })
+}
+
+/** The options are an object in a call by a person; a number is accepted, as from `queues.map(pause)`. */
+function auditOf(parts: QueueParts, queue: string, verb: string, options: unknown): QueueChange['audit'] {
+  return commandGiven(verb, `queue ${JSON.stringify(queue)}.${verb}()`, options, parts.auditKeepMs).audit
 }
 
 function untilOf(when: unknown, subject: string, world: World): Due {

@@ -40,7 +40,8 @@ async function countMembers(query: FindQuery & { readonly group: string }, store
     .reduce((sum, { members }) => sum + members, 0)
 }
 
-async function countPages(first: FindQuery, store: Store, pagesMax: number): Promise<JobCount> {
+/** Counts page by page, up to COUNT_MAX. */
+export async function countPages(first: FindQuery, store: Store, pagesMax = PAGES_MAX): Promise<JobCount> {
   let count = 0
   let query = first
   for (let page = 0; page < pagesMax; page += 1) {

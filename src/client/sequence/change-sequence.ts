@@ -4,26 +4,33 @@ import type { SequenceVerb } from '../../job/rules/sequence.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { SequenceChanged } from '../../store/sequences.js'
 import type { JobRow } from '../../store/store.js'
+import type { CommandGiven } from '../../job/command-options.js'
 import type { CommandParts } from '../commands/command.js'
 import { waitForLookAhead } from '../commands/look-ahead.js'
 
 /** Applies a verb to a sequence; false when it does not apply in its state, or when there is no such job. */
-export async function changeSequence(parts: CommandParts, id: string, verb: SequenceVerb): Promise<boolean> {
+export async function changeSequence(
+  parts: CommandParts,
+  id: string,
+  verb: SequenceVerb,
+  given?: CommandGiven,
+): Promise<boolean> {
   const [row] = verb === 'cancel' ? await parts.store.jobs.readJobs([id]) : []
   const keepMs = row === undefined ? Infinity : parts.keepCancelledMs(row.name)
-  const change = { id, verb, reason: `${verb}() was called`, keepMs }
+  const reason = given?.reason ?? `${verb}() was called`
+  const change = { id, verb, reason, keepMs, audit: given?.audit }
   return thenOrRetry(parts.store.sequences.changeSequence(change), async (changed) => {
     if (changed.did === 'plain') throw notASequence(id, changed.name ?? '')
-    report(parts, id, verb, changed)
+    report(parts, id, verb, changed, reason)
     // The worker may begin one more item until it has read the pause. An item that pauses its own sequence is that worker.
     if (verb === 'pause' && changed.inHand && parts.callingJob() !== id) await waitForLookAhead(parts)
     return changed.did === 'moved' || changed.did === 'requested'
   })
 }
 
-function report(parts: CommandParts, id: string, verb: SequenceVerb, changed: SequenceChanged): void {
+function report(parts: CommandParts, id: string, verb: SequenceVerb, changed: SequenceChanged, reason: string): void {
   const job = { id, name: changed.name ?? '', queue: changed.queue ?? '' } as JobRow
-  if (changed.did === 'moved' && changed.to !== null) parts.changed(job, changed.to, `${verb}() was called`)
+  if (changed.did === 'moved' && changed.to !== null) parts.changed(job, changed.to, reason)
   if (changed.did === 'requested' && (verb === 'cancel' || verb === 'pause' || verb === 'resume'))
     parts.requested(job, verb)
 }

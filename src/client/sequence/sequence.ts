@@ -3,7 +3,9 @@ import type { ErrorRecord } from '../../codec/error-text.js'
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError, JobGoneError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
-import { checkFields, refuseOptions } from '../../job/definition/check-fields.js'
+import { commandGiven } from '../../job/command-options.js'
+import type { CommandOptions } from '../../job/command-options.js'
+import { checkFields } from '../../job/definition/check-fields.js'
 import { isCount, isKey } from '../../job/definition/check-options.js'
 import type { Duration } from '../../job/duration/duration.js'
 import type { Enqueueable, Handle } from '../../job/enqueue.js'
@@ -24,15 +26,15 @@ export interface Sequence<Result = unknown> {
   /** False when no sequence was inserted, and this is the unfinished one that has the key. */
   readonly isNew: boolean
   /** Starts a sequence that is `waiting`. Every verb returns false when it does not apply in the present state. */
-  start(): Promise<boolean>
+  start(options?: CommandOptions): Promise<boolean>
   /** Lets the item in hand end. When this has resolved, no other item begins, in any process, until `resume()`. */
-  pause(): Promise<boolean>
+  pause(options?: CommandOptions): Promise<boolean>
   /** Continues a paused sequence, or runs the item again at which it failed, with all its retries. */
-  resume(): Promise<boolean>
+  resume(options?: CommandOptions): Promise<boolean>
   /** Aborts the signal of the item in hand; what that item returns is recorded, and then the sequence is cancelled. */
-  cancel(): Promise<boolean>
+  cancel(options?: CommandOptions): Promise<boolean>
   /** In any state: forgets all output and errors, and waits for `start()`. What an item in hand returns is not recorded. */
-  reset(): Promise<boolean>
+  reset(options?: CommandOptions): Promise<boolean>
   progress(): Promise<SequenceProgress>
   /** The recorded items in order, while it runs too: from index 0, or `from`, at most 100, or `limit`. */
   output(options?: SequenceOutputOptions): Promise<SequenceOutput<Result>[]>
@@ -165,9 +167,11 @@ class SequenceHandle implements Sequence {
   watch = (): LiveState<SequenceProgress | undefined> => this.#parts.watch(this.#target)
 
   async #change(verb: SequenceVerb, options: unknown): Promise<boolean> {
-    check(verb, refuseOptions(options, 'the verb commits by itself'))
+    const given = commandGiven(verb, `sequence.${verb}()`, options, this.#parts.auditKeepMs, {
+      keepsReason: verb === 'cancel' || verb === 'pause' || verb === 'reset',
+    })
     const id = await this.#resolve()
-    return id === undefined || !canBeId(id) ? false : changeSequence(this.#parts, id, verb)
+    return id === undefined || !canBeId(id) ? false : changeSequence(this.#parts, id, verb, given)
   }
 
   async #need(): Promise<string> {

@@ -46,3 +46,8 @@ function durationMs(value: Duration | number, otherwise: number): number {
   const parsed = parseDuration(value)
   return parsed.ok ? parsed.ms : otherwise
 }
+
+/** How long a row of the audit trail is kept: as failed jobs, and at least a day. */
+export function auditKeepMs(keep: KeepOptions | undefined): number {
+  return Math.max(mergeKeep([keep]).failed, DAY_MS)
+}

@@ -76,6 +76,8 @@ export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs):
     schedules: scheduleStore(context),
     sequences: sequenceStore(context),
     workflows: workflowStore(context),
+    // Neither payloads nor results are in the audit trail or in lists.
+    observing: store.observing,
     get info() {
       return store.info
     },
@@ -243,7 +245,7 @@ function scheduleStore({ store: { schedules }, keys, seals }: Context): Schedule
       return { ...page, schedules: page.schedules.map(open) }
     },
     putSchedule: (schedule, revision) => schedules.putSchedule(seal(schedule), revision),
-    dropSchedule: (id) => schedules.dropSchedule(id),
+    dropSchedule: (id, audit) => schedules.dropSchedule(id, audit),
     dueSchedules: async (limit) => {
       const read = await schedules.dueSchedules(limit)
       return { ...read, due: read.due.map(open) }

@@ -23,6 +23,9 @@ import type {
 import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
+import type { AuditNote } from '../../job/command-options.js'
+import type { ObservingStore } from '../observing/observing.js'
+import { observingVerbs } from '../verbs/observing.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
 import { workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
@@ -88,6 +91,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly schedules: Schedules
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
+  readonly observing: ObservingStore
   readonly #opened: Opened
   readonly #writes: Connection
   readonly #work: Connection
@@ -127,6 +131,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.schedules = new Schedules(this.#verbs)
     this.sequences = sequenceVerbs(this.#verbs)
     this.workflows = workflowVerbs(this.#verbs)
+    this.observing = observingVerbs(this.#verbs)
     this.groups = new PostgresGroups(parts, this.#verbs)
     this.#keyedInserts = new KeyedInserts(parts)
     this.#commands = new Commands(parts)
@@ -181,8 +186,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     )
   }
 
-  resumeQueue(queue: string): Promise<boolean> {
-    return this.#verbs.write((session) => resumeQueue(session, queue))
+  resumeQueue(queue: string, audit?: AuditNote): Promise<boolean> {
+    return this.#verbs.write((session) => resumeQueue(session, queue, audit))
   }
 
   readPause(queue: string): Promise<CurrentPause | undefined> {

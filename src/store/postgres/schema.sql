@@ -1,5 +1,19 @@
 create sequence millrace.job_number as bigint;
 
+create table millrace.audit (
+  number bigint generated always as identity not null,
+  at bigint not null,
+  actor text not null,
+  role text,
+  verb text not null,
+  target text not null,
+  count bigint not null,
+  before text,
+  after text,
+  reason text,
+  keep_until bigint
+);
+
 create table millrace.expiring (
   expires_at bigint not null,
   ref bigint not null
@@ -287,6 +301,8 @@ create table millrace.jobs_rest partition of millrace.jobs default;
 
 create table millrace.labels_rest partition of millrace.labels default;
 
+alter table millrace.audit add constraint audit_pkey PRIMARY KEY (number);
+
 alter table millrace.expiring add constraint expiring_pkey PRIMARY KEY (expires_at, ref);
 
 alter table millrace.group_counts add constraint group_counts_pkey PRIMARY KEY (grp, queue, state);
@@ -376,6 +392,8 @@ alter table millrace.waiting add constraint waiting_state_check CHECK ((state = 
 alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 
 alter table millrace.workflows add constraint workflows_pkey PRIMARY KEY (ref);
+
+CREATE INDEX audit_keep ON millrace.audit USING btree (keep_until) WHERE (keep_until IS NOT NULL);
 
 CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
 

@@ -1,3 +1,5 @@
+CREATE INDEX millrace_audit_keep on millrace_audit (keep_until) where keep_until is not null;
+
 CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
 
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
@@ -43,6 +45,21 @@ CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_
 CREATE UNIQUE INDEX millrace_steps_address on millrace_steps (seq, run, address);
 
 CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
+
+CREATE TABLE millrace_audit (
+  number integer primary key,
+  at integer not null,
+  actor text not null,
+  role text,
+  verb text not null,
+  -- 'job 0198…', 'queue mail'.
+  target text not null,
+  count integer not null,
+  before text,
+  after text,
+  reason text,
+  keep_until integer
+) strict;
 
 CREATE TABLE millrace_clock_steps (
   seq integer primary key

@@ -37,6 +37,9 @@ import { readGroup, sealGroup } from '../verbs/groups.js'
 import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
+import type { AuditNote } from '../../job/command-options.js'
+import type { ObservingStore } from '../observing/observing.js'
+import { observingVerbs } from '../verbs/observing.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
 import { workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
@@ -93,6 +96,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly schedules: Schedules
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
+  readonly observing: ObservingStore
   readonly #file: OpenedFile
   readonly #session: Session
   readonly #commits: CommitQueue
@@ -128,6 +132,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.schedules = new Schedules(this.#verbs)
     this.sequences = sequenceVerbs(this.#verbs)
     this.workflows = workflowVerbs(this.#verbs)
+    this.observing = observingVerbs(this.#verbs)
     this.groups = {
       readGroup: (group) => this.#verbs.read((at) => readGroup(at, group)),
       sealGroup: (seal) => this.#verbs.write((at) => sealGroup(at, seal)),
@@ -202,8 +207,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     })
   }
 
-  resumeQueue(queue: string): Promise<boolean> {
-    return this.#verbs.write((at) => resumeQueue(at, queue))
+  resumeQueue(queue: string, audit?: AuditNote): Promise<boolean> {
+    return this.#verbs.write((at) => resumeQueue(at, queue, audit))
   }
 
   readPause(queue: string): Promise<CurrentPause | undefined> {

@@ -5,6 +5,8 @@ import { isFinal, isTimed } from '../../job/rules/states.js'
 import type { AddedParents } from '../links.js'
 import { instant } from '../ordering.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
+import type { AuditEntry } from '../observing/audit.js'
+import { entryOfChange } from './audit.js'
 import { retakeKeyAndSlot } from './conflicts.js'
 import type { RetakeSteps } from './conflicts.js'
 import { awaited } from './verb.js'
@@ -45,6 +47,7 @@ export interface CommandSteps<Job extends CommandTarget> extends RetakeSteps {
   laneIn(job: Job, queue: string): Answer<number>
   countMoves(): Answer<unknown>
   noteRequested(): void
+  writeAudit(entries: readonly AuditEntry[]): Answer<unknown>
 }
 
 /** Give up after this many lost races with other processes for the same job. */
@@ -62,8 +65,9 @@ export function* changeJob<Job extends CommandTarget>(steps: CommandSteps<Job>, 
     if (!(yield* awaited(steps.removeFromState(job)))) continue
     // Take the key only after the removal: a key taken for a job that another process deleted would never be freed.
     if (isFinal(job.state) && change.to !== 'gone') yield* retakeKeyAndSlot(steps, job, now)
-    yield* put(steps, job, change, now)
+    const moved = yield* put(steps, job, change, now)
     yield* awaited(steps.countMoves())
+    if (change.audit !== undefined) yield* awaited(steps.writeAudit(entryOfChange(change, job, moved)))
     if (!job.claimed) return 'changed'
     steps.noteRequested()
     return 'taken'
@@ -75,19 +79,37 @@ function mayTakeHeld(to: GuardedChange['to']): boolean {
   return to === 'gone' || to === 'paused' || isFinal(to)
 }
 
+/** Returns the job in its new state; undefined when it was deleted. */
 function* put<Job extends CommandTarget>(
   steps: CommandSteps<Job>,
   job: Job,
   change: GuardedChange,
   now: number,
-): Verb<void> {
+): Verb<Moved<Job> | undefined> {
   const { to, keepMs, reason } = change
-  if (to === 'gone') yield* awaited(steps.deleteJob(job))
-  else if (isFinal(to)) yield* awaited(steps.endJob(job, { to, keepMs, reason: reason ?? null }))
-  else if (isPausedOrRetried(job.state, to)) {
-    const isBlocked = job.state === 'paused' && (yield* awaited(steps.isBlocked(job)))
-    yield* awaited(steps.insertInState(job, pausedOrRetried(job, change, to, { now, isBlocked }), now))
-  } else yield* awaited(steps.insertInState(job, yield* edited(steps, job, change, to, now), now))
+  if (to === 'gone') {
+    yield* awaited(steps.deleteJob(job))
+    return undefined
+  }
+  if (isFinal(to)) {
+    yield* awaited(steps.endJob(job, { to, keepMs, reason: reason ?? null }))
+    return { job, state: to }
+  }
+  const moved = yield* movedTo(steps, job, change, to, now)
+  yield* awaited(steps.insertInState(job, moved, now))
+  return moved
+}
+
+function* movedTo<Job extends CommandTarget>(
+  steps: CommandSteps<Job>,
+  job: Job,
+  change: GuardedChange,
+  to: State,
+  now: number,
+): Verb<Moved<Job>> {
+  if (!isPausedOrRetried(job.state, to)) return yield* edited(steps, job, change, to, now)
+  const isBlocked = job.state === 'paused' && (yield* awaited(steps.isBlocked(job)))
+  return pausedOrRetried(job, change, to, { now, isBlocked })
 }
 
 /** A pause, a resume, or the retry of a finished job. */

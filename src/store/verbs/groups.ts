@@ -8,6 +8,7 @@ import { hasParents, withoutGone } from '../links.js'
 import type { CancelledByParent } from '../links.js'
 import type { InsertOptions, NewJob } from '../store.js'
 import type { JobSteps } from './job-steps.js'
+import { entryOf, writeAudit } from './audit.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
@@ -49,13 +50,14 @@ interface SharedRow {
 }
 
 /** False, and nothing is written, when it was sealed before. Refuses a `whenDone` job whose parent is missing. */
-export function* sealGroup(session: VerbSession & JobSteps, { group, whenDone }: GroupSeal): Verb<boolean> {
+export function* sealGroup(session: VerbSession & JobSteps, { group, whenDone, audit }: GroupSeal): Verb<boolean> {
   yield* awaited(session.run('addGroups', JSON.stringify([group])))
   const written = whenDone === null ? null : writeWhenDone(whenDone)
   const sealed = yield* awaited(session.rows('sealGroup', session.givenNow, written, group))
   if (sealed.length === 0) return false
   if (whenDone !== null && hasParents(whenDone.job)) yield* awaited(session.findParents([whenDone.job]))
   session.note({ dueInMs: 0 })
+  yield* writeAudit(session, entryOf(audit, `group ${group}`, 'open', 'sealed'))
   return true
 }
 

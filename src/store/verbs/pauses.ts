@@ -4,6 +4,8 @@ import { numberOf, numberOrNull } from '../columns.js'
 import type { Numeric } from '../columns.js'
 import { instant } from '../ordering.js'
 import type { PausedQueue, QueueChange, CurrentPause } from '../queues.js'
+import type { AuditNote } from '../../job/command-options.js'
+import { entryOf, iso, writeAudit } from './audit.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
@@ -24,20 +26,30 @@ export function* pauseQueue(session: VerbSession, change: QueueChange): Verb<Pau
     now,
   )
   if (decided === undefined) {
-    yield* resumeQueue(session, queue)
+    yield* resumeQueue(session, queue, change.audit)
     return { pause: undefined, held: false }
   }
   const until = decided.until === Infinity ? null : decided.until
   const pausedAt = before?.pausedAt ?? now
   yield* awaited(session.run('putPause', queue, until, pausedAt))
   session.note({ requested: true })
-  return { pause: { pausedAt, until }, held: true }
+  const pause = { pausedAt, until }
+  yield* writeAudit(session, entryOf(change.audit, `queue ${queue}`, textOf(before), textOf(pause)))
+  return { pause, held: true }
 }
 
-export function* resumeQueue(session: VerbSession, queue: string): Verb<boolean> {
+export function* resumeQueue(session: VerbSession, queue: string, audit?: AuditNote): Verb<boolean> {
+  const before = audit === undefined ? undefined : yield* readPause(session, queue)
   const dropped = yield* awaited(session.rows('dropPause', queue))
-  if (dropped.length > 0) session.note({ ready: true })
-  return dropped.length > 0
+  if (dropped.length === 0) return false
+  session.note({ ready: true })
+  yield* writeAudit(session, entryOf(audit, `queue ${queue}`, textOf(before), textOf(undefined)))
+  return true
+}
+
+function textOf(pause: CurrentPause | undefined): string {
+  if (pause === undefined) return 'open'
+  return pause.until === null ? 'paused' : `paused until ${iso(pause.until)}`
 }
 
 export function* readPause(session: VerbSession, queue: string): Verb<CurrentPause | undefined> {

@@ -3,6 +3,7 @@ import type { RequestKind } from '../../job/rules/request.js'
 import { numberOf } from '../columns.js'
 import type { Numeric } from '../columns.js'
 import type { JobRequest, PendingRequest } from '../requests.js'
+import { entryOf, writeAudit } from './audit.js'
 import { awaited } from './verb.js'
 import type { Answer, Verb, VerbSession } from './verb.js'
 
@@ -31,6 +32,8 @@ export function* requestChange(
   if (decided.pending === null) yield* awaited(session.run('dropRequests', session.list([job.ref])))
   else yield* awaited(session.putRequest(job, decided.pending, request))
   session.note({ requested: true })
+  const after = decided.pending === null ? 'running, request withdrawn' : `running, ${decided.pending} requested`
+  yield* writeAudit(session, entryOf(request.audit, `job ${request.id}`, 'running', after))
   return 'noted'
 }
 

@@ -21,6 +21,8 @@ import type {
 } from '../schedules.js'
 import type { NewJob } from '../store.js'
 import type { JobSteps } from './job-steps.js'
+import type { AuditNote } from '../../job/command-options.js'
+import { entryOf, iso, writeAudit } from './audit.js'
 import { requestChange } from './requests.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbRunner, VerbSession } from './verb.js'
@@ -53,10 +55,11 @@ export class Schedules implements ScheduleStore {
     return this.#verbs.write((session) => putSchedule(session, schedule, revision))
   }
 
-  dropSchedule(id: string): Promise<boolean> {
+  dropSchedule(id: string, audit?: AuditNote): Promise<boolean> {
     return this.#verbs.write(function* (session) {
       const dropped = yield* awaited(session.rows('dropSchedule', id))
       yield* awaited(session.run('dropTicks', id))
+      if (dropped.length > 0) yield* writeAudit(session, entryOf(audit, `schedule ${id}`, null, 'deleted'))
       return dropped.length > 0
     })
   }
@@ -82,12 +85,13 @@ export class Schedules implements ScheduleStore {
 }
 
 function* putSchedule(session: Session, schedule: PutSchedule, revision: number | null): Verb<boolean> {
-  const { id, spec, createdAt, pausedAt, nextAt } = schedule
+  const { id, spec, createdAt, pausedAt, nextAt, audit } = schedule
   const written =
     revision === null
       ? yield* awaited(session.rows('addSchedule', id, spec, createdAt, pausedAt, nextAt))
       : yield* awaited(session.rows('putSchedule', spec, createdAt, pausedAt, nextAt, id, revision))
   if (written.length === 0) return false
+  yield* writeAudit(session, entryOf(audit, `schedule ${id}`, null, textOf(schedule)))
   if (nextAt !== null) session.note({ dueInMs: Math.max(0, nextAt - (yield* awaited(session.now()))) })
   return true
 }
@@ -116,7 +120,25 @@ function* fireTicks(session: Session, firing: Firing): Verb<Fired> {
   if (numberOf(row.fired) % TRIM_EVERY === TRIM_EVERY - 1)
     yield* awaited(session.run('trimTicks', firing.id, TICKS_KEPT - 1))
   if (nextAt !== null) session.note({ dueInMs: Math.max(0, nextAt - now) })
+  yield* writeFiringAudit(session, firing, toSchedule(row), fired.ticks)
   return fired.ticks
+}
+
+function* writeFiringAudit(
+  session: Session,
+  firing: Firing,
+  before: ScheduleRow,
+  ticks: readonly TickRow[],
+): Verb<void> {
+  const [entry] = entryOf(firing.audit, `schedule ${firing.id}`, textOf(before), textOf(firing))
+  // A pause or a resume changes the schedule; another command enqueues jobs.
+  const jobs = ticks.filter((tick) => tick.job !== null).length
+  if (entry !== undefined) yield* writeAudit(session, [{ ...entry, count: Math.max(1, jobs) }])
+}
+
+function textOf({ pausedAt, nextAt }: { readonly pausedAt: number | null; readonly nextAt: number | null }): string {
+  if (pausedAt !== null) return 'paused'
+  return nextAt === null ? 'ended' : `next ${iso(nextAt)}`
 }
 
 /** The ticks that have no job yet. */

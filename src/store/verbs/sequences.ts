@@ -21,6 +21,7 @@ import type {
 } from '../sequences.js'
 import type { GuardedChange, Inserted, NewJob } from '../store.js'
 import type { JobSteps } from './job-steps.js'
+import { entryOf, writeAudit } from './audit.js'
 import { requestChange } from './requests.js'
 import { awaited } from './verb.js'
 import type { Answer, Verb, VerbRunner, VerbSession } from './verb.js'
@@ -136,8 +137,8 @@ function* applyMove(
   if ('already' in move) return requested
   if ('reset' in move) return yield* resetSequence(at, change, row)
   if ('request' in move) {
-    const { id, reason, keepMs } = change
-    const noted = yield* requestChange(at, { id, verb: move.request, reason, keepMs })
+    const { id, reason, keepMs, audit } = change
+    const noted = yield* requestChange(at, { id, verb: move.request, reason, keepMs, audit })
     return noted === 'noted' ? requested : 'stale'
   }
   const done = yield* awaited(
@@ -150,15 +151,22 @@ function* applyMove(
 }
 
 /** What a verb writes beside the new state of the job. */
-function fieldsOf({ verb, reason, keepMs }: SequenceChange, from: State): Omit<GuardedChange, 'id' | 'from' | 'to'> {
-  if (verb === 'cancel') return { reason, keepMs }
-  if (verb === 'pause') return { reason, exit: 'paused', keepMs: Infinity }
-  if (from === 'paused') return { exit: verb === 'start' ? 'started' : 'resumed', keepMs: Infinity }
-  return { due: { inMs: 0 }, exit: 'retried', freshRetries: true, keepMs: Infinity }
+function fieldsOf(
+  { verb, reason, keepMs, audit }: SequenceChange,
+  from: State,
+): Omit<GuardedChange, 'id' | 'from' | 'to'> {
+  if (verb === 'cancel') return { reason, keepMs, audit }
+  if (verb === 'pause') return { reason, exit: 'paused', keepMs: Infinity, audit }
+  if (from === 'paused') return { exit: verb === 'start' ? 'started' : 'resumed', keepMs: Infinity, audit }
+  return { due: { inMs: 0 }, exit: 'retried', freshRetries: true, keepMs: Infinity, audit }
 }
 
 /** The claim ends, and a new run begins with an empty log. The rows of the old one are removed later. */
-function* resetSequence(at: At, { id, reason }: SequenceChange, row: SequenceRow): Verb<SequenceChanged | 'stale'> {
+function* resetSequence(
+  at: At,
+  { id, reason, audit }: SequenceChange,
+  row: SequenceRow,
+): Verb<SequenceChanged | 'stale'> {
   const again = { reason, exit: 'reset', freshRetries: true, keepMs: Infinity }
   const done = isFinal(row.state)
     ? (yield* awaited(at.changeJob({ id, from: row.state, to: 'paused', ...again }))) !== 'stale'
@@ -169,6 +177,7 @@ function* resetSequence(at: At, { id, reason }: SequenceChange, row: SequenceRow
   // The worker learns that its claim is lost.
   at.note({ requested: true })
   const { state: from, name, queue } = row
+  yield* writeAudit(at, entryOf(audit, `job ${id}`, from, 'paused, reset'))
   return { did: 'moved', from, to: 'paused', name, queue, inHand: from === 'running' }
 }
 

@@ -72,3 +72,7 @@ export type SharedStatement =
   | 'openSteps'
   | 'readSteps'
   | 'countAnswers'
+  // audit.ts
+  | 'addAudit'
+  | 'trimAudit'
+  | 'readAudit'

@@ -2,6 +2,7 @@ import { StoreError } from '../../../errors.js'
 import { channelOf } from '../wake/channel.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
 import { addJob } from './0001-add-job.js'
+import { audit } from './0001-audit.js'
 import { groups } from './0001-groups.js'
 import { jobs } from './0001-jobs.js'
 import { schedules } from './0001-schedules.js'
@@ -28,6 +29,7 @@ export const MIGRATIONS: readonly {
       ...links(schema),
       ...groups(schema),
       ...schedules(schema),
+      ...audit(schema),
       ...longWork(schema),
       ...addJob(schema, channel),
     ],

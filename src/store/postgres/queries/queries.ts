@@ -13,6 +13,7 @@ import { readQueries } from './read.js'
 import { receiptQueries } from './receipts.js'
 import { pauseQueries, requestQueries } from './requests.js'
 import { scheduleQueries } from './schedules.js'
+import { auditQueries } from './observing/audit.js'
 import { sequenceQueries } from './sequences.js'
 import { sessionQueries } from './session.js'
 import { settleQueries } from './settle.js'
@@ -46,6 +47,7 @@ const statements = {
   ...receiptQueries,
   ...requestQueries,
   ...scheduleQueries,
+  ...auditQueries,
   ...sequenceQueries,
   ...sessionQueries,
   ...settleQueries,

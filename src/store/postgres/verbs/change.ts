@@ -3,6 +3,8 @@ import type { FinalState, State } from '../../../job/rules/states.js'
 import { isFinal } from '../../../job/rules/states.js'
 import type { AddedParents } from '../../links.js'
 import type { Changed, GuardedChange } from '../../store.js'
+import type { AuditEntry } from '../../observing/audit.js'
+import { entryOfChange, writeAudit } from '../../verbs/audit.js'
 import { changeJob as change, isPausedOrRetried, pausedOrRetried } from '../../verbs/commands.js'
 import type { CommandSteps, Moved } from '../../verbs/commands.js'
 import type { Slot } from '../../verbs/conflicts.js'
@@ -130,6 +132,10 @@ class PostgresCommands implements CommandSteps<StoredJob> {
     this.#session.note({ requested: true })
   }
 
+  writeAudit(entries: readonly AuditEntry[]): Promise<void> {
+    return awaitVerb(writeAudit(this.#session, entries))
+  }
+
   lockKeyAndSlot({ name, key }: StoredJob, slot: string | undefined): Promise<void> {
     return lockNames(this.#session, [{ name, key, unique: slot === undefined ? undefined : { key: slot } }])
   }
@@ -210,12 +216,13 @@ async function changeTogether(
         result: null,
       })),
   )
-  await putAll(
+  const moved = await putAll(
     session,
     taken.filter(({ to }) => !isFinal(to)),
     now,
   )
   await countMoves(session)
+  await auditAll(session, taken, moved)
   const done = new Set(taken.map(({ change: each }) => each))
   return changes.map((each) => (done.has(each) ? 'changed' : undefined))
 }
@@ -230,7 +237,19 @@ function isEasy(job: StoredJob, { from, to }: GuardedChange): boolean {
   return isFinal(to) || isPausedOrRetried(from, to)
 }
 
-async function putAll(session: Session, targets: readonly Target[], now: number): Promise<void> {
+async function auditAll(
+  session: Session,
+  targets: readonly Target[],
+  moved: readonly Moved<StoredJob>[],
+): Promise<void> {
+  const states = new Map(moved.map(({ job, state }) => [job.id, state]))
+  const entries = targets.flatMap(({ job, change: each, to }) =>
+    each.audit === undefined ? [] : entryOfChange(each, job, { job, state: states.get(job.id) ?? to }),
+  )
+  await awaitVerb(writeAudit(session, entries))
+}
+
+async function putAll(session: Session, targets: readonly Target[], now: number): Promise<readonly Moved<StoredJob>[]> {
   const jobs = targets.map(({ job }) => job)
   const blocked = await linkedAmong(
     session,
@@ -240,11 +259,9 @@ async function putAll(session: Session, targets: readonly Target[], now: number)
     session,
     jobs.filter((job) => isFinal(job.state)),
   )
-  await putIn(
-    session,
-    targets.map(({ job, change: each, to }) =>
-      pausedOrRetried(job, each, to, { now, isBlocked: blocked.has(job.ref) }),
-    ),
-    now,
+  const moved = targets.map(({ job, change: each, to }) =>
+    pausedOrRetried(job, each, to, { now, isBlocked: blocked.has(job.ref) }),
   )
+  await putIn(session, moved, now)
+  return moved
 }

@@ -1,5 +1,6 @@
 import { StoreError } from '../../../errors.js'
 import type { SqliteDatabase } from '../connection/driver.js'
+import { audit } from './0001-audit.js'
 import { sql as groups } from './0001-groups.js'
 import { sql as jobs } from './0001-jobs.js'
 import { sql as links } from './0001-links.js'
@@ -8,7 +9,7 @@ import { schedules } from './0001-schedules.js'
 
 /** Numbered, forward only, never edited after release. */
 export const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork },
+  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork + audit },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -16,6 +16,7 @@ import { claimQueries } from './claim.js'
 import { settleQueries } from './settle.js'
 import { scheduleQueries } from './schedules.js'
 import { groupQueries } from './groups.js'
+import { auditQueries } from './observing/audit.js'
 import { sequenceQueries } from './sequences.js'
 import { workflowQueries } from './workflows.js'
 
@@ -45,6 +46,7 @@ export const queries = {
   ...settleQueries,
   ...scheduleQueries,
   ...groupQueries,
+  ...auditQueries,
   ...sequenceQueries,
   ...workflowQueries,
 }

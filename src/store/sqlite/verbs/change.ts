@@ -2,12 +2,15 @@ import { isFinal, isTimed } from '../../../job/rules/states.js'
 import type { AddedParents } from '../../links.js'
 import { sortOf } from '../../ordering.js'
 import type { Changed, GuardedChange } from '../../store.js'
+import type { AuditEntry } from '../../observing/audit.js'
+import { writeAudit } from '../../verbs/audit.js'
 import { changeJob as change } from '../../verbs/commands.js'
 import type { CommandSteps, CommandTarget, Moved } from '../../verbs/commands.js'
 import type { Holder, Slot } from '../../verbs/conflicts.js'
 import { addParents } from '../../verbs/links.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { SqliteValue } from '../connection/driver.js'
+import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { keyHolder, readSlot, takeKey, takeSlot } from './conflicts.js'
 import { countMoves } from './groups.js'
@@ -93,6 +96,10 @@ class SqliteCommands implements CommandSteps<CommandTarget> {
 
   noteRequested(): void {
     this.#session.note({ requested: true })
+  }
+
+  writeAudit(entries: readonly AuditEntry[]): void {
+    runVerb(writeAudit(new SessionAt(this.#session, this.#now), entries))
   }
 
   lockKeyAndSlot(): void {}

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, category, codec, job, lazy, millrace, Snooze } from '../src/index.js'
+import { describeAboveStore } from './support/above-store.js'
 import { freshStore } from './support/fresh-store.js'
 import type { Context, Handle, Job, JobFilter, JobRecord, Logger, Mill, MillOptions, State } from '../src/index.js'
 
@@ -70,7 +71,7 @@ const never = job(
     }),
 )
 
-describe('D2: a schema', () => {
+describeAboveStore('D2: a schema', () => {
   const dated = v.pipe(
     v.object({ at: v.string() }),
     v.transform((p) => ({ at: new Date(p.at) })),
@@ -132,7 +133,7 @@ describe('D2: a schema', () => {
   })
 })
 
-describe('D4, D5: categories and direct runs', () => {
+describeAboveStore('D4, D5: categories and direct runs', () => {
   const notification = category('notification', {
     queue: 'notify',
     retry: { limit: 0 },
@@ -795,7 +796,7 @@ describe('X2, X3: outcomes and retries', () => {
   })
 })
 
-describe('X8: timeouts and slow handlers', () => {
+describeAboveStore('X8: timeouts and slow handlers', () => {
   test('a timeout aborts the signal with a TimeoutError, and a handler that throws then failed by it', async () => {
     const reasons: unknown[] = []
     const patient = job('patient', {
@@ -985,7 +986,7 @@ describe('X12: start and stop', () => {
   })
 })
 
-describe('O2: mills', () => {
+describeAboveStore('O2: mills', () => {
   test('before start a mill is a producer only', async () => {
     const mill = await open({ jobs: [echo] })
     const handle = await mill.enqueue(echo, 1)
@@ -1447,7 +1448,7 @@ describe('concurrency and order', () => {
   })
 })
 
-describe('ctx', () => {
+describeAboveStore('ctx', () => {
   test('has the job’s identity, logs into the record and reports progress while it runs', async () => {
     const release = gate()
     const seen = gate<Record<string, unknown>>()
@@ -1482,7 +1483,7 @@ function collect(): { logger: Logger; lines: Line[] } {
   return { lines, logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
 }
 
-describe('log lines', () => {
+describeAboveStore('log lines', () => {
   const told = (lines: Line[], id: string): string[] =>
     lines
       .filter((line) => line.fields['id'] === id)

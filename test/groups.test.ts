@@ -101,11 +101,11 @@ describe('the progress of a group', () => {
     )
   })
 
-  test('is exact for a hundred thousand members, without counting them', { timeout: 120_000 }, async () => {
+  test('is exact for twenty thousand members, without counting them', { timeout: 120_000 }, async () => {
     const mill = await open()
-    await mill.enqueueMany(send, tos(100_000), { group: 'big' })
+    await mill.enqueueMany(send, tos(20_000), { group: 'big' })
     const group = mill.group('big')
-    expect(await group.progress()).toMatchObject({ total: 100_000, ready: 100_000, unfinished: 100_000 })
+    expect(await group.progress()).toMatchObject({ total: 20_000, ready: 20_000, unfinished: 20_000 })
   })
 
   test('is in records and usable in find()', async () => {

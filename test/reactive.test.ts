@@ -237,9 +237,11 @@ describe('collection', () => {
   const contexts = Number(process.env['MILLRACE_CONTEXTS'] ?? 5_000)
   const contextsMaxMs = 170_000 + 5 * contexts
 
-  test(`${contexts} contexts that were made and closed leave nothing behind`, async () => {
-    // The bodies are created once: V8 keeps some bytes for each generator function, and does not give all of them back.
-    const source = `
+  test(
+    `${contexts} contexts that were made and closed leave nothing behind`,
+    async () => {
+      // The bodies are created once: V8 keeps some bytes for each generator function, and does not give all of them back.
+      const source = `
       import { createContext, currentContext, effect, mailbox, read, signal, sleep, spin, waitFor } from 'millrace/reactive'
       const sleeper = function* () { yield* waitFor(sleep(60_000)) }
       const reader = function* () { return yield* read(currentContext().bindings.cell[0]) }
@@ -265,8 +267,10 @@ describe('collection', () => {
       await use(${contexts})
       const after = await heap()
       console.log(after < before * 1.05 ? 'back' : after / before)`
-    expect(await collecting('contexts.js', source, contextsMaxMs)).toBe('back\n')
-  }, contextsMaxMs + 10_000)
+      expect(await collecting('contexts.js', source, contextsMaxMs)).toBe('back\n')
+    },
+    contextsMaxMs + 10_000,
+  )
 })
 
 describe('forks', () => {

@@ -16,18 +16,18 @@ const torture = (...args: string[]): ReturnType<typeof runNode> =>
   runNode([join(root, 'scripts', 'torture.mjs'), ...args], { timeoutMs: 300_000 })
 
 describe('torture', () => {
-  test('20 kills lose nothing', { timeout: 300_000 }, async () => {
-    const { code, output } = await torture('kill', '--cycles', '20', '--seed', '20')
+  test('8 kills lose nothing', { timeout: 300_000 }, async () => {
+    const { code, output } = await torture('kill', '--cycles', '8', '--seed', '20')
     expect(output).toMatch(/^ {2}LOST +0$/m)
     expect(output).toMatch(/^ {2}IN TWO PLACES +0$/m)
-    expect(output).toContain('20 kills')
+    expect(output).toContain('8 kills')
     expect(output).toMatch(/^✓ a job and the work of its transaction are one: [1-9]\d* works$/m)
     expect(output).toMatch(/^\d+ passed, 0 failed$/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('5 power cuts lose nothing when flushed, and something when not', { timeout: 300_000 }, async (context) => {
-    const { code, output } = await torture('power', '--cuts', '5', '--seed', '5')
+  test('3 power cuts lose nothing when flushed, and something when not', { timeout: 300_000 }, async (context) => {
+    const { code, output } = await torture('power', '--cuts', '3', '--seed', '5')
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     const [full, fast] = output.split(`census, durability 'process'`)
     expect(full).toMatch(/^ {2}LOST +0$/m)
@@ -37,24 +37,24 @@ describe('torture', () => {
   })
 
   test('failing writes and flushes lose nothing', { timeout: 300_000 }, async (context) => {
-    const { code, output } = await torture('io', '--faults', '4', '--seed', '4')
+    const { code, output } = await torture('io', '--faults', '3', '--seed', '4')
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     expect(output).toMatch(/^ {2}LOST +0$/m)
-    expect(output).toMatch(/^[1-4] of 4 runs were struck/m)
+    expect(output).toMatch(/^[1-3] of 3 runs were struck/m)
     expect(output).toMatch(/^what callers got: .*E_STORE/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('10 kills of schedulers miss no tick and double none', { timeout: 300_000 }, async () => {
-    const { code, output } = await torture('ticks', '--cycles', '10', '--seed', '10')
+  test('5 kills of schedulers miss no tick and double none', { timeout: 300_000 }, async () => {
+    const { code, output } = await torture('ticks', '--cycles', '5', '--seed', '10')
     expect(output).toMatch(/^✓ no tick was missed: none$/m)
     expect(output).toMatch(/^✓ no tick was doubled: no two jobs are of one tick: none$/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('12 processes that end at random moments all end with the expected code', { timeout: 300_000 }, async () => {
-    const { code, output } = await torture('exits', '--exits', '12', '--seed', '12')
-    expect(output).toMatch(/^✓ every process ended in its planned way: 12 processes/m)
+  test('6 processes that end at random moments all end with the expected code', { timeout: 300_000 }, async () => {
+    const { code, output } = await torture('exits', '--exits', '6', '--seed', '12')
+    expect(output).toMatch(/^✓ every process ended in its planned way: 6 processes/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 

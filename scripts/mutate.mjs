@@ -9,14 +9,15 @@ import { root } from './run.mjs'
 import { Progress } from './torture/progress.mjs'
 
 /**
- * `npm run mutate -- [--rooms job,codec] [--sample 200] [--seed N] [--minutes M] [--file part-of-a-path]`: changes the sources in small ways, one
- * at a time, and runs the tests that reach the change. A change that no test notices is a survivor: it shows a missing test, or code that
- * is not needed. Mutants that change nothing are listed in test/mutate/equivalent.json, each with the reason.
+ * `npm run mutate -- [--rooms job,codec] [--sample 200] [--seed N] [--minutes M] [--file part-of-a-path] [--tests part-of-a-path]`:
+ * changes the sources in small ways, one at a time, and runs the tests that reach the change. A change that no test notices is a
+ * survivor: it shows a missing test, or code that is not needed. Mutants that change nothing are listed in test/mutate/equivalent.json,
+ * each with the reason.
  */
 const PURE = ['job', 'schedule', 'codec', 'client', 'observe']
 const OTHERS = ['worker', 'upkeep', 'store/sqlite', 'store/postgres', 'store/verbs']
 const ROOMS = [...PURE, ...OTHERS]
-/** How long the tests of one mutant may take together, as measured without it. A survivor costs all of it. */
+/** How much CPU time the tests of one mutant may take together, as measured without it. A survivor costs all of it. */
 const BUDGET_MS = { pure: 4_000, others: 8_000 }
 const CACHE = join(root, '.cache', 'mutate')
 const EQUIVALENT = join(root, 'test', 'mutate', 'equivalent.json')
@@ -25,6 +26,7 @@ const { values } = parseArgs({
   options: {
     rooms: { type: 'string', default: PURE.join(',') },
     file: { type: 'string', default: '' },
+    tests: { type: 'string', default: '' },
     sample: { type: 'string' },
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '60' },
@@ -39,14 +41,16 @@ const isRight =
 if (isRight) await main()
 else {
   console.error(
-    `usage: npm run mutate -- [--rooms ${ROOMS.join(',')}] [--file PART] [--sample N] [--seed N] [--minutes N]`,
+    `usage: npm run mutate -- [--rooms ${ROOMS.join(',')}] [--file PART] [--tests PART,PART] [--sample N] [--seed N] [--minutes N]`,
   )
   process.exitCode = 2
 }
 
 async function main() {
   const onPostgres = rooms.includes('store/postgres')
-  const campaign = (env) => run(entriesOf(root, onPostgres), env)
+  const parts = values.tests.split(',')
+  const entries = entriesOf(root, onPostgres).filter(({ key }) => parts.some((part) => key.includes(part)))
+  const campaign = (env) => run(entries, env)
   const outcome = onPostgres ? await withServer(root, CACHE, campaign) : await campaign({})
   conclude(outcome)
 }

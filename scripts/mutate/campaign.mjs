@@ -9,6 +9,10 @@ import { RunnerProcess } from './runner-process.mjs'
 const FIRST_TESTS = 10
 /** A test whose result an earlier mutant has spoiled is tried again in a new process this often. */
 const SPOILED_MAX = 2
+/** So many of the nearest tests are tried whatever they cost. */
+const NEAREST_TESTS = 10
+/** Tests that wait cost little CPU time: together they may take this many times the budget by the clock. */
+const WAIT_FACTOR = 3
 
 /**
  * Plants mutants one at a time and runs the tests that reach them, nearest and fastest first, until one fails.
@@ -28,7 +32,7 @@ const SPOILED_MAX = 2
  * @param {(key: string) => void} options.onMeasured
  * @param {(problems: string[]) => void} [options.onProblems] tests that cannot be used
  * @param {(result: object, done: number, all: number) => void} [options.onTried]
- * @param {number} options.budgetMs how long the tests of one mutant may take, as measured without it
+ * @param {number} options.budgetMs how much CPU time the tests of one mutant may take, as measured without it
  */
 export async function runCampaign(options) {
   const {
@@ -135,17 +139,26 @@ class Trials {
     return this.#kills.get(path)
   }
 
-  /** The tests of a mutant in the order in which they are tried, as many as fit into the budget. */
+  /**
+   * The tests of a mutant in the order in which they are tried: the nearest, and as many as fit into the budget. CPU time is compared:
+   * on a busy machine a test takes several times as long, and the choice must be the same.
+   */
   #tests(mutant) {
     const kills = this.#killsOf(mutant.path)
-    const rank = (test) => [-(kills.get(idOf(test)) ?? 0), test.ms * farness(mutant.path, test.entry.path)]
+    const rank = (test) => [-(kills.get(idOf(test)) ?? 0), test.cpuMs * farness(mutant.path, test.entry.path)]
     const ranked = this.#reach
       .testsOf(mutant)
       .filter((test) => !this.#unreliable.has(idOf(test)))
       .map((test) => ({ test, rank: rank(test) }))
       .sort((one, other) => compare(one.rank, other.rank))
-    let left = this.#budgetMs
-    return ranked.map(({ test }) => test).filter(({ ms }, at) => (left -= ms) >= 0 || at === 0)
+    let [leftMs, leftWallMs] = [this.#budgetMs, this.#budgetMs * WAIT_FACTOR]
+    return ranked
+      .map(({ test }) => test)
+      .filter(({ ms, cpuMs }, at) => {
+        const isAffordable = cpuMs <= leftMs && ms <= leftWallMs
+        if (isAffordable || at < NEAREST_TESTS) [leftMs, leftWallMs] = [leftMs - cpuMs, leftWallMs - ms]
+        return isAffordable || at < NEAREST_TESTS
+      })
   }
 }
 

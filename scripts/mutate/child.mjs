@@ -64,11 +64,13 @@ async function measure(entry) {
   for (const test of opened.tests) {
     reached.fill(0)
     stray = undefined
-    const start = performance.now()
+    const [start, startCpu] = [performance.now(), process.cpuUsage()]
     const error = await collector.run(test)
     vi.useRealTimers()
+    const { user, system } = process.cpuUsage(startCpu)
     tests.push({
       ms: performance.now() - start,
+      cpuMs: (user + system) / 1_000,
       isGreen: error === undefined,
       hasStray: stray !== undefined,
       reached: take(reached),

@@ -16,10 +16,28 @@ const BEHAVIOUR = [
   'links',
   'recurring',
   'groups',
+  'sequences',
+  'isolation',
+  'liveness',
+  'clocks',
+  'secrets',
+  'store-gone',
+  'open-refused',
 ]
 /** Of PostgreSQL alone. */
-const OF_POSTGRES = ['postgres-interleavings', 'postgres-races', 'postgres-sql', 'postgres-unknown-outcome']
-const BEHAVIOUR_ON_POSTGRES = ['links', 'groups', 'recurring', 'unique']
+const OF_POSTGRES = [
+  'postgres-interleavings',
+  'postgres-races',
+  'postgres-sql',
+  'postgres-unknown-outcome',
+  'postgres-transactions',
+  'postgres-keyed-inserts',
+  'postgres-group-races',
+  'postgres-handles',
+  'postgres-locks',
+  'postgres-round-trips',
+]
+const BEHAVIOUR_ON_POSTGRES = ['links', 'groups', 'recurring', 'unique', 'cancel', 'sequences']
 /** They take minutes, or load other libraries. */
 const LEFT_OUT = /^src\/(reactive|cli)\/|start-postgres|libsql|verbs\/conflicts|one-library|migrations/
 

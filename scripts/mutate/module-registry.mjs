@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import vm from 'node:vm'
 
-const PARAMETERS = ['exports', 'require', 'module', '__meta', '__mutant']
+/** Without `module`: the transpiled code does not use it, and a file may have a constant of that name. */
+const PARAMETERS = ['exports', 'require', '__meta', '__mutant']
 
 /**
  * Loads transpiled modules, and loads them again when a mutant changes what a module does while it loads. `files` has the JavaScript
@@ -71,7 +72,7 @@ export class ModuleRegistry {
       const meta = { url, filename: join(this.#root, path), dirname: dirname(join(this.#root, path)) }
       meta.resolve = (name) => pathToFileURL(createRequire(url).resolve(name)).href
       const require = (name) => this.#require(path, name)
-      module.loaded = this.#compile(path)(module.exports, require, module, meta, this.#switchOf(path))
+      module.loaded = this.#compile(path)(module.exports, require, meta, this.#switchOf(path))
     } catch (error) {
       this.#modules.delete(path)
       throw error
@@ -104,7 +105,8 @@ export class ModuleRegistry {
     const path = name.startsWith('.') ? posix.join(posix.dirname(from), name).replace(/\.js$/, '.ts') : undefined
     if (path !== undefined && this.#files[path] !== undefined) return this.#module(path).exports
     const key = path ?? name
-    if (!this.#packages.has(key)) this.#packages.set(key, asNamespace(createRequire(join(this.#root, from))(name)))
+    const target = name.startsWith('file:') ? fileURLToPath(name) : name
+    if (!this.#packages.has(key)) this.#packages.set(key, asNamespace(createRequire(join(this.#root, from))(target)))
     return this.#packages.get(key)
   }
 }

@@ -4,12 +4,14 @@ import { closureOf } from './program.mjs'
 import { hashOf } from './transpile.mjs'
 
 const MEASURED_TEST_MAX_MS = 10_000
+/** The program that measures is part of every key of the cache. */
+const OWN = readFileSync(new URL('./child.mjs', import.meta.url), 'utf8')
 
 /**
  * Which tests reach which mutants. Measured once for each file of tests and kept: while the file and its helpers are the same, the
  * measurement holds for every source that is the same too. Of a source that has changed since, only "reaches the file" is known.
  *
- * @typedef {{ entry: object, index: number, ms: number, hasStray: boolean }} Test
+ * @typedef {{ entry: object, index: number, ms: number, cpuMs: number, hasStray: boolean }} Test
  */
 export class Reach {
   #program
@@ -34,9 +36,9 @@ export class Reach {
     for (const [path, indices] of Object.entries(measured.byLoads))
       if (isCurrent(path)) for (const index of indices) this.#atLoad.add(`${path}#${index}`)
       else this.#changed.add(path)
-    measured.tests.forEach(({ ms, isGreen, hasStray, reached }, index) => {
+    measured.tests.forEach(({ ms, cpuMs, isGreen, hasStray, reached }, index) => {
       if (!isGreen) return
-      const test = { entry, index, ms, hasStray }
+      const test = { entry, index, ms, cpuMs, hasStray }
       this.#tests.push(test)
       for (const [path, indices] of Object.entries(reached)) {
         const known = this.#of(path)
@@ -86,7 +88,7 @@ export async function measureReach(program, entries, runner, cache, onStep) {
   const reach = new Reach(program)
   const problems = []
   for (const entry of entries) {
-    const file = join(cache, `reach-${hashOf(entry.key, ...testHashes(program, entry))}.json`)
+    const file = join(cache, `reach-${hashOf(OWN, entry.key, ...testHashes(program, entry))}.json`)
     const kept = readKept(file) ?? (await measure(program, entry, runner, file))
     if (kept.problem !== undefined) problems.push(`${entry.key}: ${kept.problem}`)
     else reach.add(entry, kept)

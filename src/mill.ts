@@ -30,6 +30,8 @@ import type { Store } from './store/store.js'
 import { LiveContext } from './live/live.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
 import { toListedJob } from './mill/listed-job.js'
+import { INTERNALS } from './mill/internals.js'
+import type { MillInternals } from './mill/internals.js'
 import type { MillParts } from './mill/parts.js'
 import { checkStoredJobs } from './mill/check-stored-jobs.js'
 import { UnregisteredJobs } from './mill/unregistered.js'
@@ -224,6 +226,10 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   group: Mill['group'] = (id, options) => this.#client.group(id, options)
   delete: Mill['delete'] = (id, options) => this.#client.delete(id, options)
   edit: Mill['edit'] = (id, change, options) => this.#client.edit(id, change, options)
+
+  get [INTERNALS](): MillInternals {
+    return { store: this.#store, registry: this.#registry, world: this.#world }
+  }
 
   jobs(): readonly ListedJob[] {
     return this.#registry.list().map(toListedJob)

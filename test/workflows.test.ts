@@ -1,9 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { Abort, job, millrace, workflow } from '../src/index.js'
-import type { Mill, MillOptions } from '../src/index.js'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { Abort, event, job, millrace, workflow } from '../src/index.js'
+import type { Event, Mill, MillOptions, Work } from '../src/index.js'
+import { internalsOf } from '../src/mill/internals.js'
+import type { MillInternals } from '../src/mill/internals.js'
+import { replay } from '../src/testing/index.js'
+import type { WorkflowChange } from '../src/store/workflows.js'
 import type { TestKit } from '../src/testing/index.js'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
@@ -29,6 +33,24 @@ async function kit(options: Parameters<typeof testing>[0]): Promise<TestKit> {
   const made = await testing(options)
   kits.push(made)
   return made
+}
+
+const partsOf = (mill: Mill): MillInternals => internalsOf(mill) as MillInternals
+const wait = (ms: number): Promise<void> => new Promise((next) => void setTimeout(next, ms))
+
+async function send<S>(mill: Mill, id: string, { name }: Event<S, unknown>, payload: S): Promise<string> {
+  const { store, registry } = partsOf(mill)
+  const event = { to: { id }, name, eventId: null, payload: registry.codecOf('').encode(payload) }
+  return (await store.workflows.sendEvent(event)).did
+}
+
+async function command(mill: Mill, id: string, verb: WorkflowChange['verb']): Promise<string> {
+  return (await partsOf(mill).store.workflows.changeWorkflow({ id, verb, reason: verb, keepMs: Infinity })).did
+}
+
+async function addresses(mill: Mill, id: string): Promise<string[]> {
+  const page = await partsOf(mill).store.workflows.readSteps(id, undefined, 1_000)
+  return (page?.rows ?? []).map(({ address, no }) => (no === null ? `${address} open` : address))
 }
 
 describe('A workflow', () => {
@@ -130,4 +152,463 @@ describe('A workflow', () => {
     const handle = await mill.enqueue(sums, 4)
     expect(await handle.result({ timeout: '20s' })).toEqual([17, 'string'])
   })
+})
+
+const original = async (_: undefined, w: Work): Promise<string> => {
+  await w.step('a', () => 1)
+  await w.sleep('1h')
+  await w.step('b', () => 2)
+  return 'end'
+}
+
+describe('Changed code', () => {
+  test('9, 10, 13: LW10, LW13: parks with the difference, replay says so before, and a retry with the old code ends', async () => {
+    let body = original
+    const flow = workflow('flow', (input: undefined, w) => body(input, w))
+    const t = await kit({ jobs: [flow], workflows: { sticky: 0 } })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    expect(await replay(t.mill, handle.id, flow)).toEqual({ fits: true })
+    const before = await addresses(t.mill, handle.id)
+    body = async (_, w) => {
+      await w.step('renamed', () => expect.unreachable('it acted'))
+      return 'never'
+    }
+    const difference = { recorded: ['/step:a#0', '/sleep:#0'], called: ['/step:renamed#0'] }
+    expect(await replay(t.mill, handle.id, flow)).toEqual({ fits: false, ...difference })
+    await t.advance('1h')
+    await t.drain()
+    const parked = await handle.get()
+    expect(parked).toMatchObject({ state: 'parked', error: { code: 'E_NON_DETERMINISM' } })
+    expect(parked?.reason).toContain('no longer calls /step:a#0, /sleep:#0; it calls /step:renamed#0')
+    const { recorded, called } = parked?.error?.props ?? {}
+    expect({ recorded: JSON.parse(String(recorded)), called: JSON.parse(String(called)) }).toEqual(difference)
+    expect(await addresses(t.mill, handle.id)).toEqual(before)
+    body = original
+    expect(await command(t.mill, handle.id, 'retry')).toBe('moved')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'done', result: 'end' })
+  })
+
+  test('52: LW62: w.version guards an insert: 0 in an old run, 1 in a new one', async () => {
+    let body: (input: undefined, w: Work) => Promise<unknown> = original
+    const flow = workflow('flow', (input: undefined, w) => body(input, w))
+    const t = await kit({ jobs: [flow], workflows: { sticky: 0 } })
+    const old = await t.mill.enqueue(flow)
+    await t.drain()
+    body = async (input, w) => {
+      const version = w.version('audit')
+      if (version) await w.step('audit', () => 1)
+      await original(input, w)
+      return version
+    }
+    const young = await t.mill.enqueue(flow)
+    await t.drain()
+    await t.advance('1h')
+    await t.drain()
+    expect([(await old.get())?.result, (await young.get())?.result]).toEqual([0, 1])
+  })
+})
+
+const go = event<number>('go')
+
+describe('Events', () => {
+  test('32: LW35: early, while it waits, while it is paused, and after its end', async () => {
+    const flow = workflow('flow', async (_: undefined, w) => {
+      await w.step('s', () => 1)
+      return [await w.waitFor(go), await w.waitFor(go), await w.waitFor(go, { timeout: '1h' })]
+    })
+    const t = await kit({ jobs: [flow] })
+    const handle = await t.mill.enqueue(flow)
+    expect(await send(t.mill, handle.id, go, 1)).toBe('sent')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'blocked' })
+    expect(await send(t.mill, handle.id, go, 2)).toBe('sent')
+    await t.drain()
+    expect(await command(t.mill, handle.id, 'pause')).toBe('moved')
+    expect(await send(t.mill, handle.id, go, 3)).toBe('sent')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'paused' })
+    expect(await command(t.mill, handle.id, 'resume')).toBe('moved')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'done', result: [1, 2, 3] })
+    expect(await send(t.mill, handle.id, go, 4)).toBe('ended')
+  })
+
+  test.each([
+    [-1, 'event'],
+    [1, 'E_TIMEOUT'],
+  ])(
+    '36: LW40: one that is sent %d ms after the timeout, to a worker that sleeps for an hour',
+    async (by, expected) => {
+      const flow = workflow('flow', (_: undefined, w) =>
+        w.waitFor(go, { timeout: '1m' }).then(
+          () => 'event',
+          (error: { code: string }) => error.code,
+        ),
+      )
+      const t = await kit({ jobs: [flow] })
+      const handle = await t.mill.enqueue(flow)
+      await t.drain()
+      await t.advance(60_000 + by)
+      await send(t.mill, handle.id, go, 1)
+      await t.advance('1h')
+      await t.drain()
+      expect((await handle.get())?.result).toBe(expected)
+    },
+  )
+
+  test('35: LW39: 300 events to three waiters of a running mill, with runs that are not kept: each once and in order', async () => {
+    const flow = workflow('flow', async (_: undefined, w) => {
+      const got: number[] = []
+      const waiter = async (): Promise<void> => {
+        for (let i = 0; i < 100; i += 1) got.push(await w.waitFor(go))
+      }
+      await Promise.all([waiter(), waiter(), waiter()])
+      return got
+    })
+    const mill = await open({ jobs: [flow], workflows: { sticky: 0 } })
+    await mill.start()
+    const handle = await mill.enqueue(flow)
+    for (let i = 0; i < 300; i += 10)
+      for (let j = 0; j < 10; j += 1) expect(await send(mill, handle.id, go, i + j)).toBe('sent')
+    expect(await handle.result({ timeout: '60s' })).toEqual(Array.from({ length: 300 }, (_, i) => i))
+  }, 90_000)
+})
+
+describe('Calls', () => {
+  test('39, 40: LW43, LW44: a child without history, failed, cancelled and deleted', async () => {
+    const good = job('good', { run: (n: number) => n * 2, keep: 'none' })
+    const bad = job('bad', { run: () => Promise.reject(new TypeError('broken')), retry: { limit: 0 } })
+    const later = job('later', (n: number) => n)
+    const flow = workflow('flow', async (_: undefined, w) => {
+      const code = (error: { code: string; cause?: { name: string } }): unknown => [error.code, error.cause?.name]
+      return Promise.all([
+        w.call(good, 21),
+        w.call(bad).catch(code),
+        w.call(later, 1, { in: '1d' }).catch(code),
+        w.call(later, 2, { in: '1d' }).catch(code),
+      ])
+    })
+    const t = await kit({ jobs: [good, bad, later, flow] })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'blocked' })
+    const [one, two] = [await t.expectEnqueued(later, 1), await t.expectEnqueued(later, 2)]
+    expect(one.calledBy).toBe(handle.id)
+    expect(await t.mill.cancel(one.id)).toBe(true)
+    expect(await t.mill.delete(two.id)).toBe(true)
+    await t.drain()
+    await t.drain()
+    expect((await handle.get())?.result).toEqual([
+      42,
+      ['E_JOB_FAILED', 'TypeError'],
+      ['E_JOB_CANCELLED', undefined],
+      ['E_JOB_GONE', undefined],
+    ])
+  })
+
+  test('41: LW45: a cancel reaches called jobs, but for those that are left or existed before', async () => {
+    const slow = job('slow', (n: number) => n)
+    const flow = workflow('flow', async (_: undefined, w) => {
+      await Promise.all([
+        w.call(slow, 1, { in: '1d' }),
+        w.call(slow, 2, { in: '1d', onCancel: 'leave' }),
+        w.call(slow, 3, { key: 'held' }),
+      ])
+    })
+    const t = await kit({ jobs: [slow, flow] })
+    const held = await t.mill.enqueue(slow, 3, { key: 'held', in: '1d' })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    expect(await command(t.mill, handle.id, 'cancel')).toBe('requested')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'cancelled' })
+    const states = await Promise.all([1, 2].map(async (n) => (await t.expectEnqueued(slow, n)).state))
+    expect([...states, (await held.get())?.state]).toEqual(['cancelled', 'scheduled', 'scheduled'])
+  })
+})
+
+describe('Cancel, pause and stop', () => {
+  test('45, 46: LW51, LW52: a cancel while a step acts lets its result be known, and runs the cleanup', async () => {
+    const acts: string[] = []
+    let charging: () => void = () => undefined
+    const begun = new Promise<void>((begin) => (charging = begin))
+    const flow = workflow('flow', async (_: undefined, w) => {
+      let receipt: string | undefined
+      try {
+        receipt = await w.step('charge', async (s) => {
+          acts.push('charge')
+          charging()
+          await new Promise((aborted) => s.signal.addEventListener('abort', aborted))
+          return 'receipt'
+        })
+        await w.step('ship', () => void acts.push('ship'))
+      } catch (error) {
+        await w.cleanup((one) => one.step('refund', () => void acts.push(`refund ${receipt}`)))
+        throw error
+      }
+    })
+    const mill = await open({ jobs: [flow] })
+    await mill.start()
+    const handle = await mill.enqueue(flow)
+    await begun
+    expect(await command(mill, handle.id, 'cancel')).toBe('requested')
+    await expect(handle.result({ timeout: '20s' })).rejects.toMatchObject({ code: 'E_JOB_CANCELLED' })
+    expect(acts).toEqual(['charge', 'refund receipt'])
+  })
+
+  test('47: LW49: ended at once without unwinding, and cancelled before it began', async () => {
+    let undone = 0
+    const flow = workflow('flow', async (_: undefined, w) => {
+      try {
+        await w.step('s', () => 1)
+        await w.sleep('1d')
+      } finally {
+        undone += 1
+      }
+    })
+    const t = await kit({ jobs: [flow] })
+    const never = await t.mill.enqueue(flow, undefined, { in: '1h' })
+    expect(await command(t.mill, never.id, 'cancel')).toBe('moved')
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    expect(await command(t.mill, handle.id, 'end')).toBe('moved')
+    await t.drain()
+    expect([(await never.get())?.state, (await handle.get())?.state, undone]).toEqual(['cancelled', 'cancelled', 0])
+  })
+
+  test('48: LW55: a pause in a step lets it end, and a resume continues', async () => {
+    const acts: string[] = []
+    let letGo: () => void = () => undefined
+    const flow = workflow('flow', async (_: undefined, w) => {
+      await w.step('a', async () => {
+        acts.push('a')
+        await new Promise<void>((go) => (letGo = go))
+      })
+      await w.step('b', () => void acts.push('b'))
+    })
+    const mill = await open({ jobs: [flow] })
+    await mill.start()
+    const handle = await mill.enqueue(flow)
+    await vi.waitFor(() => expect(acts).toEqual(['a']))
+    expect(await command(mill, handle.id, 'pause')).toBe('requested')
+    await wait(100)
+    letGo()
+    await vi.waitFor(async () => expect((await handle.get())?.state).toBe('paused'), { timeout: 10_000 })
+    expect(acts).toEqual(['a'])
+    expect(await command(mill, handle.id, 'resume')).toBe('moved')
+    await handle.result({ timeout: '20s' })
+    expect(acts).toEqual(['a', 'b'])
+  })
+
+  test('49: LW56: a stop in step 2 of 3: it ends in another process, and no act is doubled', async () => {
+    const acts: string[] = []
+    const flow = workflow('flow', async (_: undefined, w) => {
+      for (const name of ['a', 'b', 'c'])
+        await w.step(name, async () => {
+          acts.push(name)
+          await wait(150)
+        })
+      return 'end'
+    })
+    const store = freshStore(folder)
+    const first = await open({ jobs: [flow] }, store)
+    await first.start()
+    const { id } = await first.enqueue(flow)
+    await vi.waitFor(() => expect(acts).toEqual(['a', 'b']))
+    await first.stop({ deadline: '10s' })
+    expect(acts).toEqual(['a', 'b'])
+    expect(await first.get(id)).toMatchObject({ state: 'ready', attempt: 0, crashes: 0 })
+    const second = await open({ jobs: [flow] }, store)
+    await second.start()
+    expect(await second.handle(id).result({ timeout: '20s' })).toBe('end')
+    expect(acts).toEqual(['a', 'b', 'c'])
+  })
+})
+
+describe('Retry, restart and limits', () => {
+  test('51: LW61: a retry of a failed workflow acts again only from the answer that failed it', async () => {
+    const acts: string[] = []
+    let isBroken = true
+    const flow = workflow('flow', { retry: { limit: 0 }, run: async (_: undefined, w) => {
+      await w.step('a', () => void acts.push('a'))
+      const [b] = await Promise.all([
+        w.step('b', () => {
+          acts.push('b')
+          if (isBroken) throw new Error('broken')
+          return 'b'
+        }),
+        w.step('c', () => void acts.push('c')),
+      ])
+      await w.step('d', () => void acts.push('d'))
+      return b
+    } }) // prettier-ignore
+    const t = await kit({ jobs: [flow] })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'failed', error: { code: 'E_STEP_FAILED' } })
+    expect(acts.toSorted()).toEqual(['a', 'b', 'c'])
+    isBroken = false
+    expect(await command(t.mill, handle.id, 'retry')).toBe('moved')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'done', result: 'b' })
+    expect(acts.toSorted()).toEqual(['a', 'b', 'b', 'c', 'd'])
+  })
+
+  test('51: LW61: a retry of a cancelled workflow goes on where it was', async () => {
+    const flow = workflow('flow', async (_: undefined, w) => {
+      const a = await w.step('a', () => 1)
+      await w.sleep('1h')
+      return a
+    })
+    const t = await kit({ jobs: [flow] })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    await command(t.mill, handle.id, 'cancel')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'cancelled' })
+    expect(await command(t.mill, handle.id, 'retry')).toBe('moved')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'scheduled' })
+    await t.advance('1h')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'done', result: 1 })
+  })
+
+  test('53: LW63: a restart begins an empty log with the next input, and an event between two runs is taken', async () => {
+    const flow = workflow('flow', async (sum: number, w: Work<number>) => {
+      const got = await w.waitFor(go)
+      const next = await w.step('add', () => sum + got)
+      return got === 0 ? next : w.restart(next)
+    })
+    const t = await kit({ jobs: [flow] })
+    const handle = await t.mill.enqueue(flow, 100, { key: 'k' })
+    for (let i = 1; i <= 20; i += 1) await send(t.mill, handle.id, go, i)
+    await send(t.mill, handle.id, go, 0)
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'done', result: 310 })
+    expect((await handle.get())?.attempts.filter(({ exit }) => exit === 'restarted').length).toBeGreaterThan(0)
+    expect(await addresses(t.mill, handle.id)).toEqual(['/wait:go#0', '/step:add#0'])
+  })
+
+  test('54: LW64: a full log parks, and a raised limit continues', async () => {
+    let acts = 0
+    const make = (steps: number) =>
+      workflow('flow', {
+        steps,
+        run: async (_: undefined, w) => {
+          for (let i = 0; i < 6; i += 1) await w.step('s', () => void (acts += 1))
+          return acts
+        },
+      })
+    const store = freshStore(folder)
+    const small = make(4)
+    const mill = await open({ jobs: [small] }, store)
+    await mill.start()
+    const handle = await mill.enqueue(small)
+    await vi.waitFor(async () => expect((await handle.get())?.state).toBe('parked'), { timeout: 10_000 })
+    expect([(await handle.get())?.error?.code, acts]).toEqual(['E_LOG_LIMIT', 4])
+    await mill.close()
+    const raised = await open({ jobs: [make(100)] }, store)
+    await raised.start()
+    await command(raised, handle.id, 'retry')
+    expect(await raised.handle(handle.id).result({ timeout: '20s' })).toBe(6)
+  })
+
+  test('31: LW33: a deadline in a sleep runs the cleanup and fails', async () => {
+    let undone = 0
+    const flow = workflow('flow', {
+      deadline: '1h',
+      run: async (_: undefined, w) => {
+        try {
+          await w.sleep('1d')
+        } finally {
+          await w.cleanup((one) => one.step('undo', () => void (undone += 1)))
+        }
+      },
+    })
+    const t = await kit({ jobs: [flow] })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    await t.advance('1h')
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'failed', error: { code: 'E_TIMEOUT' } })
+    expect(undone).toBe(1)
+  })
+})
+
+describe('Steps', () => {
+  test('20: LW21: a verb inside a step, and result() in the body and in a step', async () => {
+    const flow = workflow('flow', async (_: undefined, w) => {
+      const code = (error: { code: string; cause?: { code: string } }): string => error.cause?.code ?? error.code
+      const handle = mill.handle(w.id)
+      return [
+        await w.step('nested', { retry: { limit: 0 } }, () => w.step('inner', () => 1)).catch(code),
+        await w.step('result', { retry: { limit: 0 } }, () => handle.result()).catch(code),
+        await handle.result().catch(code),
+      ]
+    })
+    const mill = await open({ jobs: [flow] })
+    await mill.start()
+    const handle = await mill.enqueue(flow)
+    expect(await handle.result({ timeout: '20s' })).toEqual([
+      'E_STEP_NESTED',
+      'E_RESULT_IN_HANDLER',
+      'E_RESULT_IN_HANDLER',
+    ])
+  })
+
+  test('25: LW26: a timeout aborts the signal, and the attempt is retried', async () => {
+    const flow = workflow('flow', (_: undefined, w) =>
+      w.step('s', { timeout: 50, retry: { limit: 1, backoff: { start: 10 }, jitter: 0 } }, async (s) => {
+        if (s.attempt === 1) await new Promise((_done, fail) => s.signal.addEventListener('abort', () => fail(s.signal.reason)))
+        return s.attempt
+      }),
+    ) // prettier-ignore
+    const mill = await open({ jobs: [flow] })
+    await mill.start()
+    expect(await (await mill.enqueue(flow)).result({ timeout: '20s' })).toBe(2)
+  })
+
+  test('19: LW20: a foreign await ends, and strict refuses it', async () => {
+    const make = (strict: boolean) =>
+      workflow('flow', {
+        strict,
+        run: async (_: undefined, w) => {
+          await w.step('a', () => 1)
+          await wait(30)
+          return w.step('b', () => 2)
+        },
+      })
+    for (const strict of [false, true]) {
+      const flow = make(strict)
+      const mill = await open({ jobs: [flow] })
+      await mill.start()
+      const handle = await mill.enqueue(flow)
+      if (strict)
+        await expect(handle.result({ timeout: '20s' })).rejects.toMatchObject({ cause: { code: 'E_FOREIGN_AWAIT' } })
+      else expect(await handle.result({ timeout: '20s' })).toBe(2)
+    }
+  })
+
+  test('15: LW15: two endless loops of steps on a concurrency of 2 let a plain job run', async () => {
+    let isOver = false
+    const loop = workflow('loop', async (_: undefined, w: Work<undefined>) => {
+      while (!isOver) {
+        await w.step('s', () => wait(5))
+        if (w.steps > 500) return w.restart(undefined)
+      }
+      return undefined
+    })
+    const plain = job('plain', () => 'ran')
+    const mill = await open({ jobs: [loop, plain], concurrency: 2 })
+    await mill.start()
+    const loops = [await mill.enqueue(loop), await mill.enqueue(loop)]
+    await wait(300)
+    expect(await (await mill.enqueue(plain)).result({ timeout: '15s' })).toBe('ran')
+    isOver = true
+    for (const handle of loops) await handle.result({ timeout: '15s' })
+  }, 40_000)
 })

@@ -6,11 +6,15 @@ import { reason, show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
 import { checkArguments } from './check-arguments.js'
 import { migrate } from './commands/migrate.js'
+import { replay } from './commands/replay.js'
 import type { Terminal } from './terminal.js'
 import { versionOfPackage } from './version.js'
 
 // Each command has its own type of options; here only the common part is used.
-const COMMANDS: Readonly<Record<string, CommandDef>> = { migrate: migrate as unknown as CommandDef }
+const COMMANDS: Readonly<Record<string, CommandDef>> = {
+  migrate: migrate as unknown as CommandDef,
+  replay: replay as unknown as CommandDef,
+}
 
 const MILLRACE = defineCommand({
   meta: { name: 'millrace', description: 'Durable background jobs' },

@@ -33,6 +33,8 @@ export interface JobRecord<Payload = unknown, Result = unknown> {
   readonly progress: { readonly done: number; readonly total?: number | undefined } | undefined
   /** The tick of a schedule that enqueued the job: the schedule's id, and the instant by its rule. */
   readonly tick: { readonly schedule: string; readonly at: Date } | undefined
+  /** The id of the workflow that called or enqueued it. */
+  readonly calledBy?: string | undefined
   readonly createdAt: Date
   readonly dueAt: Date
   readonly startedAt: Date | undefined

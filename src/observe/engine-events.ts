@@ -161,8 +161,8 @@ function warnOfWorkflow(log: Log, running: ShownAttempt, kind: string, address: 
 
 /** Logs the end of an attempt, or of a job without one. */
 function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: ShownAttempt | undefined): void {
-  // A workflow that waits for something has ended no attempt.
-  if (job.workflow?.suspended !== undefined) return
+  // A workflow that waits for something, or begins its next run, has ended no attempt.
+  if (job.workflow?.suspended !== undefined || job.workflow?.restarted !== undefined) return
   if (job.to === 'ready' && running !== undefined) return logReleased(log, fieldsOf(running), job.name)
   if (job.to === 'scheduled' && running !== undefined)
     return logSnoozed(log, { ...fieldsOf(running), ms }, job.name, job.delayMs)

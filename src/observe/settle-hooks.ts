@@ -13,8 +13,8 @@ export function withSettleHooks(events: EngineEvents, hooks: HookLists['settle']
       events.settled(job, ms, running)
       // The job was claimed in advance and released: it never began, so no attempt ended.
       if (job.to === 'ready' && ms === undefined) return
-      // A workflow that waits for something has ended no attempt.
-      if (job.workflow?.suspended !== undefined) return
+      // A workflow that waits for something, or begins its next run, has ended no attempt.
+      if (job.workflow?.suspended !== undefined || job.workflow?.restarted !== undefined) return
       const [attempt, end] = [attemptOf(job), endOf(job, ms)]
       for (const hook of hooks) callHook(hook, attempt, end, (error) => events.hookFailed('settle', job, error))
     },

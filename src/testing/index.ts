@@ -2,6 +2,8 @@
 export { testing } from './kit.js'
 export type { TestKit, Drained } from './kit.js'
 export type { TestOptions } from './test-mill.js'
+export { replay } from './replay.js'
+export type { Replayed } from './replay.js'
 export { startMill, restart, waitFor } from './fixtures.js'
 export { startPostgres } from './postgres/start-postgres.js'
 export type { StartPostgresOptions, TestPostgres } from './postgres/start-postgres.js'

@@ -271,6 +271,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/worker/workflows/workflow-claim.ts#LOG_LINE_MAX',
       'src/worker/workflows/workflow-runs.ts#WARNED_MAX',
       'src/mill/options.ts#STICKY_MAX',
+      'src/mill/replay-stored.ts#PAGE_ROWS',
       'src/worker/workflows/workflow-logs.ts#RETRY_FIRST_MS',
       'src/worker/workflows/workflow-logs.ts#RETRY_MAX_MS',
       'src/workflow/driver.ts#LOG_LINES_MAX',

@@ -44,6 +44,7 @@ export function toRecord(
     meta: readMeta(codec, options.meta),
     captured: readCaptured(options.captured, millCodec),
     progress: progressOf(row.progress),
+    ...(options.calledBy === undefined ? {} : { calledBy: options.calledBy.id }),
     tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
     createdAt: new Date(row.createdAt),
     dueAt: new Date(row.dueAt),

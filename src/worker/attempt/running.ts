@@ -216,7 +216,9 @@ export interface RunningWorkflow {
   pause(): void
   /** The worker stops, or its slots are needed: look again. */
   wake(): void
-  receive(inbox: readonly InboxRow[]): void
+  /** `takes`: its count when the read of the inbox began. */
+  receive(inbox: readonly InboxRow[], takes: number): void
+  readonly takes: number
   /** The claim is over without the driver: the run is frozen. */
   freeze(): void
 }

@@ -36,6 +36,9 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   #isPausing = false
   #isOver = false
   #hasProgressed = false
+  #takes = 0
+  /** What was read last may be outdated. */
+  #isReadDue = false
   ended: EndedRun | undefined
 
   constructor(runs: WorkflowRuns, running: Running) {
@@ -72,8 +75,17 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     this.#driver?.wake()
   }
 
-  receive(inbox: readonly InboxRow[]): void {
-    if (!this.#isOver) this.#driver?.receive(inbox)
+  /** Counts the appends that take rows of the inbox: odd while one is under way. A read belongs to the count at its start. */
+  get takes(): number {
+    return this.#takes
+  }
+
+  /** A read that a taking append overlaps may show a row that is taken: it is read again, or the row would be taken twice. */
+  receive(inbox: readonly InboxRow[], takes: number): void {
+    if (this.#isOver) return
+    if (takes === this.#takes && takes % 2 === 0) return this.#driver?.receive(inbox)
+    this.#isReadDue = true
+    if (this.#takes % 2 === 0) this.#readAgain()
   }
 
   freeze(): void {
@@ -92,12 +104,27 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     const hasAnswer = write.rows.some(({ no }) => no !== null)
     const endsStreak = hasAnswer && !this.#hasProgressed && (streak > 0 || crashes > 0)
     const append = { ref, fence, run: this.#run, ...write, endsStreak }
+    if (write.taken.length > 0) this.#takes += 1
     const appended = await this.#runs.logs.append(append, () => this.#isOver)
+    if (write.taken.length > 0) this.#takes += 1
+    if (this.#isReadDue) this.#readAgain()
     if (appended?.held !== true) return undefined
     const { error } = appended as { readonly error?: unknown }
     if (error !== undefined) throw error
     if (hasAnswer) this.#hasProgressed = true
     return appended.children
+  }
+
+  /** After the driver has removed what its append has taken. */
+  #readAgain(): void {
+    this.#isReadDue = false
+    this.timers.soon(() => void this.#readNow())
+  }
+
+  async #readNow(): Promise<void> {
+    const takes = this.#takes
+    const inbox = await this.readInbox()
+    if (inbox !== undefined) this.receive(inbox, takes)
   }
 
   async readInbox(): Promise<readonly InboxRow[] | undefined> {
@@ -133,7 +160,11 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     }
     const acting = step
       .act(() => this.#transaction(step, operation, settle))
-      .then((outcome) => (outcome.kind === 'succeeded' ? (recorded ?? outcome) : outcome))
+      .then((outcome) => {
+        if (outcome.kind !== 'succeeded' || recorded === undefined) return outcome
+        this.#hasProgressed = true
+        return recorded
+      })
     return this.#ended(operation, acting)
   }
 

@@ -54,11 +54,12 @@ export class WorkflowRuns {
   async readInboxes(running: Members<Running>): Promise<void> {
     const claims = [...running].filter(({ workflow, settled }) => workflow !== undefined && !settled)
     if (claims.length === 0) return
+    const takes = new Map(claims.map(({ workflow, claimed }) => [claimed.ref, workflow?.takes ?? 0]))
     const inboxes = await this.parts.store.leases.readInboxes(claims.map(({ claimed }) => claimed))
     const byRef = new Map(inboxes.map(({ ref, inbox }) => [ref, inbox]))
     for (const { workflow, claimed } of claims) {
       const inbox = byRef.get(claimed.ref)
-      if (inbox !== undefined) workflow?.receive(inbox)
+      if (inbox !== undefined) workflow?.receive(inbox, takes.get(claimed.ref) ?? 0)
     }
   }
 

@@ -1,0 +1,77 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { defineCommand } from 'citty'
+import { reason } from '../../codec/show.js'
+import { isWorkflow } from '../../job/definition/brands.js'
+import type { AnyJob } from '../../job/definition/define.js'
+import { listJobs } from '../../job/definition/registry.js'
+import { millrace } from '../../index.js'
+import { internalsOf } from '../../mill/internals.js'
+import { replayStored } from '../../mill/replay-stored.js'
+import { describeDrift } from '../../workflow/drift.js'
+import { chooseStore, misuse, STORE_ARGUMENTS } from '../choose-store.js'
+import type { Terminal } from '../terminal.js'
+
+const UNFINISHED = ['ready', 'scheduled', 'retrying', 'blocked', 'paused', 'running', 'parked'] as const
+
+/** Replays every unfinished workflow of a store with the code of a module, and fails if one would park. */
+export const replay = defineCommand({
+  meta: { name: 'replay', description: 'Find unfinished workflows that this code would park' },
+  args: {
+    ...STORE_ARGUMENTS,
+    jobs: { type: 'string', description: 'the module whose exports are the workflows', valueHint: 'path' },
+    name: { type: 'string', description: 'only the workflows of this name', valueHint: 'name' },
+  },
+  async run({ args, data }) {
+    const terminal = data as Terminal
+    const workflows = await workflowsOf(args.jobs, args.name)
+    const mill = await millrace({
+      store: chooseStore('replay', { store: args.store, schema: args.schema }),
+      jobs: workflows,
+      autoMigrate: false,
+      logger: false,
+    })
+    try {
+      const { fitting, parking } = await replayAll(mill, workflows, terminal)
+      terminal.stdout(`${fitting} fit, ${parking} would park`)
+      if (parking > 0) throw new Error(`${parking} of ${fitting + parking} unfinished workflows would park`)
+    } finally {
+      await mill.close()
+    }
+  },
+})
+
+async function workflowsOf(path: string | undefined, name: string | undefined): Promise<readonly AnyJob[]> {
+  if (path === undefined)
+    throw misuse('replay', '--jobs', 'is missing: give the module whose exports are the workflows')
+  let module: unknown
+  try {
+    module = await import(pathToFileURL(resolve(path)).href)
+  } catch (error) {
+    throw misuse('replay', '--jobs', `cannot be loaded: ${reason(error)}`)
+  }
+  const workflows = listJobs(module).filter((job) => isWorkflow(job) && (name === undefined || job.name === name))
+  if (workflows.length > 0) return workflows
+  throw misuse('replay', '--jobs', `exports no workflow${name === undefined ? '' : ` named ${JSON.stringify(name)}`}`)
+}
+
+type OpenMill = Awaited<ReturnType<typeof millrace>>
+
+async function replayAll(
+  mill: OpenMill,
+  workflows: readonly AnyJob[],
+  terminal: Terminal,
+): Promise<{ readonly fitting: number; readonly parking: number }> {
+  let [fitting, parking] = [0, 0]
+  const internals = internalsOf(mill)
+  for (const workflow of workflows)
+    for await (const { id } of mill.find({ job: workflow.name, state: [...UNFINISHED] })) {
+      const replayed = internals === undefined ? { fits: true as const } : await replayStored(internals, id, workflow)
+      if (replayed.fits) fitting += 1
+      else {
+        parking += 1
+        terminal.stdout(`${workflow.name} ${id}: ${describeDrift(replayed)}`)
+      }
+    }
+  return { fitting, parking }
+}

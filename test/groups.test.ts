@@ -7,6 +7,7 @@ import { GroupSealedError, job, millrace } from '../src/index.js'
 import type { EnqueueOptions, GroupHandle, Mill, MillOptions } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
 import { useProcesses } from './processes/child.js'
+import { describeAboveStore } from './support/above-store.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
 /** G1 through the public API: progress, the seal, whenDone, and commands on the whole group. */
@@ -389,7 +390,7 @@ describe('a group in a caller’s transaction', () => {
   })
 })
 
-describe('wrong input for a group', () => {
+describeAboveStore('wrong input for a group', () => {
   test.each([
     [(mill: Mill) => mill.group(''), /id must have 1 to 200 characters/],
     [(mill: Mill) => mill.group(5 as never), /id must be text, got 5/],

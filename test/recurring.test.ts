@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { job } from '../src/index.js'
 import type { JobRecord, Mill, MillOptions, TickRecord } from '../src/index.js'
+import { describeAboveStore } from './support/above-store.js'
 import { clockedMill } from './support/clocked-mill.js'
 import type { TestClock } from './support/clocked-mill.js'
 import { freshStore } from './support/fresh-store.js'
@@ -378,7 +379,7 @@ describe('a group', () => {
   })
 })
 
-describe('times', () => {
+describeAboveStore('times', () => {
   test('jitter delays each job by an amount that a crash cannot change', async () => {
     const { clock, start } = database()
     const mill = await start()
@@ -538,7 +539,7 @@ describe('mill.schedules', () => {
   })
 })
 
-describe('mill.upcoming', () => {
+describeAboveStore('mill.upcoming', () => {
   test('lists waiting jobs and future ticks, in the order of their times', async () => {
     const { open } = database()
     const mill = await open()
@@ -580,7 +581,7 @@ describe('mill.upcoming', () => {
   })
 })
 
-describe('bad input is refused before anything is written', () => {
+describeAboveStore('bad input is refused before anything is written', () => {
   const cases: readonly [string, RegExp, unknown, unknown, unknown?][] = [
     ['a cron with a wrong field', /rule .*hour.*25/, 'r', '0 25 * * *'],
     ['a cron of no fields', /rule /, 'r', ''],

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, Snooze, job, LeaseLostError, millrace } from '../src/index.js'
 import type { Context, Mill, MillOptions, Sequence } from '../src/index.js'
+import { describeAboveStore } from './support/above-store.js'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
 
@@ -271,7 +272,7 @@ describe('59: an item that fails', () => {
   })
 })
 
-describe('Each item runs as a job would', () => {
+describeAboveStore('Each item runs as a job would', () => {
   test('Abort fails it at once, Snooze runs it later uncounted, retries wait in virtual time', async () => {
     const calls: [number, number][] = []
     const moody = job('moody', {
@@ -618,7 +619,7 @@ describe('Groups, links and keep', () => {
   })
 })
 
-describe('What is refused', () => {
+describeAboveStore('What is refused', () => {
   test('names the option, what was expected and what came', async () => {
     const mill = await open({ jobs: [echo] })
     const refused = async (call: () => unknown): Promise<string> => {

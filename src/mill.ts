@@ -36,7 +36,7 @@ import type { MillParts } from './mill/parts.js'
 import { checkStoredJobs } from './mill/check-stored-jobs.js'
 import { UnregisteredJobs } from './mill/unregistered.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
-import { logOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
+import { logOf, queueLimitsOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
 import { refuseNotYet } from './mill/not-yet.js'
 import { recurringOf } from './mill/recurring.js'
 import type { ScheduleRecord } from './schedule/record.js'
@@ -254,6 +254,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     return this.#next(async () => {
       if (this.#closing !== undefined) throw new ClosedError()
       if (this.#goneError !== undefined) throw this.#goneError
+      if (this.#started === undefined) await this.#storeLimits()
       this.#started ??= await this.#startParts()
       this.#unregistered.started()
       // The store was reported gone while the parts started.
@@ -299,6 +300,11 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  async #storeLimits(): Promise<void> {
+    const limits = queueLimitsOf(this.#options)
+    if (limits.length > 0) await this.#store.queues.setLimits(limits)
   }
 
   #startParts(): Promise<StartedParts> {

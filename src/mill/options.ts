@@ -2,7 +2,6 @@ import { InvalidOptionsError } from '../errors.js'
 import type { Codec } from '../codec/codec.js'
 import { givenOf, isOptionsObject } from '../codec/options-object.js'
 import {
-  BOUNDS,
   isCodec,
   isCount,
   isDurationOption,
@@ -20,6 +19,7 @@ import {
   FOREIGN_QUEUE_OPTIONS,
   FOREIGN_STOP_OPTIONS,
 } from '../job/definition/foreign-option-names.js'
+import { isQueueLimit, isQueueRate } from '../job/definition/limit-options.js'
 import { isBoolean, isPositiveDuration, isSlowAfter } from '../job/definition/check-values.js'
 import { formatPath, joinPath } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
@@ -60,14 +60,19 @@ export interface MillOptions {
   readonly capture?: CaptureOptions | false | undefined
   /** Handlers running at once in this process. Default 10. */
   readonly concurrency?: number | undefined
-  /** Maximum concurrent jobs per queue, per process: `{ mail: 5 }`. Default: no bound but `concurrency`. */
-  readonly queues?: { readonly [queue: string]: number | { readonly concurrency: number } } | undefined
+  /**
+   * Maximum concurrent jobs per queue, per process: `{ mail: 5 }`; and limits of a queue for all processes together, which
+   * `start()` stores. Default: no bound but `concurrency`.
+   */
+  readonly queues?: { readonly [queue: string]: number | QueueOptions } | undefined
   /** How often the store is polled for jobs; hints make most of them start sooner. Default '5s'. */
   readonly poll?: Duration | number | undefined
   /** How long a worker may miss its heartbeat before other workers take over its jobs. Default '15s'. */
   readonly lease?: Duration | number | undefined
   /** A job is parked after its process crashed this many times while the job ran in quarantine. Default 3. */
   readonly crashBudget?: number | undefined
+  /** After how many failures in a row, per queue and job, retries are held until one of them succeeds. Default `{ after: 5 }`; false: never. */
+  readonly outage?: OutageOptions | false | undefined
   readonly retry?: RetryOptions | undefined
   /** How long one attempt may take. Default '30m'; Infinity lifts it. */
   readonly timeout?: Duration | number | undefined
@@ -90,6 +95,21 @@ export interface MillOptions {
   readonly logger?: Logger | LogLevel | false | undefined
 }
 
+/** The options of one queue. */
+export interface QueueOptions {
+  /** Jobs of the queue that this process runs at once. Default: no bound but that of the mill. */
+  readonly concurrency?: number | undefined
+  /** Jobs of the queue in flight at once, in all processes together; false removes what is stored. */
+  readonly limit?: { readonly max: number } | false | undefined
+  /** Starts of jobs of the queue in any window of `per`, in all processes together; false removes what is stored. */
+  readonly rate?: { readonly max: number; readonly per: Duration | number } | false | undefined
+}
+
+export interface OutageOptions {
+  /** Failures in a row that close a queue and job for retries. Default 5. */
+  readonly after?: number | undefined
+}
+
 /** Every option of `millrace()` with its default. */
 export const defaults = {
   store: './millrace.db',
@@ -103,6 +123,7 @@ export const defaults = {
   poll: '5s',
   lease: '15s',
   crashBudget: 3,
+  outage: { after: 5 },
   retry: { limit: 25, backoff: 'exponential', jitter: 0.2 },
   timeout: '30m',
   slowAfter: '5m',
@@ -158,16 +179,24 @@ const isWorkflows: Check = (value) =>
   checkFields(value, '', { fields: { sticky: isCount(0, STICKY_MAX), strict: isOneOf(true, false) } })
 
 const isConcurrency = isCount(1, CONCURRENCY_MAX)
-const QUEUE: Fields = { fields: { concurrency: isConcurrency }, notYet: BOUNDS, foreignNames: FOREIGN_QUEUE_OPTIONS }
+const QUEUE: Fields = {
+  fields: { concurrency: isConcurrency, limit: isQueueLimit, rate: isQueueRate },
+  foreignNames: FOREIGN_QUEUE_OPTIONS,
+}
 
 const queueProblem: Check = (given) => {
   if (typeof given !== 'object' || given === null) return isConcurrency(given)
   const problems = checkFields(given, '', QUEUE)
-  const isMissing = (given as { readonly concurrency?: unknown }).concurrency === undefined
-  return isMissing
-    ? [...problems, { path: 'concurrency', message: 'is missing: a whole number of 1 or more' }]
-    : problems
+  const isEmpty = Object.values(given).every((value) => value === undefined)
+  return isEmpty ? [...problems, { path: '', message: 'must have concurrency, limit or rate, got {}' }] : problems
 }
+
+const OUTAGE_AFTER_MAX = 1_000_000
+const OUTAGE: Fields = {
+  fields: { after: isCount(1, OUTAGE_AFTER_MAX) },
+  meant: (value) => (isCount(1, OUTAGE_AFTER_MAX)(value) === undefined ? `{ after: ${show(value)} }` : undefined),
+}
+const isOutage: Check = (value) => (value === false ? undefined : checkFields(value, '', OUTAGE))
 
 const isJobs: Check = (value) => {
   try {
@@ -193,6 +222,7 @@ const FIELDS: Fields = {
     poll: isPositiveDuration(POLL_MIN_MS),
     lease: isPositiveDuration(LEASE_MIN_MS),
     crashBudget: isCount(1, CRASH_BUDGET_MAX),
+    outage: isOutage,
     retry: isRetry,
     timeout: isTimeout,
     slowAfter: isSlowAfter,
@@ -205,7 +235,6 @@ const FIELDS: Fields = {
   },
   // Announced and not built yet: refused by name, unless the value asks for the present behaviour.
   notYet: {
-    ...BOUNDS,
     executor: notYet('set executor and module of each job that needs a thread or a process', 'loop'),
     partition: notYet('give each part a queue of its own'),
     changeLog: notYet('use hooks.settle, which is called when an attempt ends in this process', false),
@@ -214,7 +243,6 @@ const FIELDS: Fields = {
     dashboard: notYet('list jobs with mill.find(filter)', false),
     onSystemError: notYet(WATCH_LOG),
     onSystemRecovery: notYet(WATCH_LOG),
-    outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
   },
   foreignNames: FOREIGN_MILL_OPTIONS,
   meant: (value) =>

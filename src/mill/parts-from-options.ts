@@ -13,6 +13,9 @@ import { printLine, readEnvironment, showsColours } from '../world/process.js'
 import { traceContext } from '../world/trace.js'
 import type { World } from '../world/world.js'
 import type { WorkerOptions } from '../worker/worker.js'
+import { perMsOf } from '../job/definition/limit-options.js'
+import { OUTAGE_AFTER } from '../job/rules/outage.js'
+import type { QueueLimitsChange } from '../store/limits.js'
 import { toMs } from './options.js'
 import type { MillOptions } from './options.js'
 
@@ -62,15 +65,33 @@ export function workerOptionsOf(options: MillOptions): WorkerOptions {
   return {
     concurrency: options.concurrency ?? 10,
     queues: new Map(
-      Object.entries(options.queues ?? {}).map(([queue, bound]) => [
-        queue,
-        typeof bound === 'number' ? bound : bound.concurrency,
-      ]),
+      Object.entries(options.queues ?? {}).flatMap(([queue, given]) => {
+        const bound = typeof given === 'number' ? given : given.concurrency
+        return bound === undefined ? [] : [[queue, bound] as const]
+      }),
     ),
+    outageAfter: options.outage === false ? Infinity : (options.outage?.after ?? OUTAGE_AFTER),
     pollMs: toMs(options.poll, '5s'),
     leaseMs: toMs(options.lease, '15s'),
     crashBudget: options.crashBudget ?? 3,
     slowAfterMs: toMs(options.slowAfter, '5m'),
     workflows: { sticky: options.workflows?.sticky ?? 1_000, strict: options.workflows?.strict ?? false },
   }
+}
+
+/** The limits of queues that a start stores. An entry with a limit or a rate replaces both; other queues keep theirs. */
+export function queueLimitsOf(options: MillOptions): QueueLimitsChange[] {
+  return Object.entries(options.queues ?? {}).flatMap(([queue, given]) => {
+    if (typeof given === 'number' || (given.limit === undefined && given.rate === undefined)) return []
+    const { limit, rate } = given
+    const limits = {
+      ...(isGiven(limit) ? { limit: { max: limit.max } } : {}),
+      ...(isGiven(rate) ? { rate: { max: rate.max, perMs: perMsOf(rate.per) } } : {}),
+    }
+    return [{ queue, limits: Object.keys(limits).length === 0 ? null : limits }]
+  })
+}
+
+function isGiven<T extends object>(value: T | false | undefined): value is T {
+  return value !== undefined && value !== false
 }

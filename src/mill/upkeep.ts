@@ -37,11 +37,13 @@ export interface Upkeep {
 }
 
 export function promotePartsOf({
+  world,
   store,
   registry,
   events,
-}: Pick<UpkeepParts, 'store' | 'registry' | 'events'>): PromoteParts {
+}: Pick<UpkeepParts, 'world' | 'store' | 'registry' | 'events'>): PromoteParts {
   return {
+    world,
     store,
     registry,
     cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
@@ -54,7 +56,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
   const storeFailed = (what: string, error: unknown): void => events.storeFailed(what, error)
   const pollMs = (): number => options().pollMs
   const pruner = new Pruner(world, store, storeFailed)
-  const promoter = new Promoter({ world, pollMs, ...promotePartsOf(given) })
+  const promoter = new Promoter({ pollMs, probeEveryMs: pollMs, ...promotePartsOf(given) })
   const scheduler = new Scheduler({
     ...firePartsOf(given),
     pollMs,

@@ -29,6 +29,7 @@ export interface JobTemplate {
   readonly key: string | null
   readonly unique?: UniqueSlotRequest | undefined
   readonly group?: string | undefined
+  readonly turn?: NewJob['turn']
   readonly onDuplicate: OnDuplicate
   readonly payload: StoredValue
   readonly options: string | null
@@ -57,9 +58,9 @@ export function timesOf({ rule, timezone, fromAt, untilAt }: ScheduleSpec): stri
 const FOR_EVER = '\u221e'
 
 export function templateOf(row: NewJob, onDuplicate: OnDuplicate, expiresMs: number | null): JobTemplate {
-  const { name, queue, priority, key, unique, group, options, after, onParentFailure } = row
+  const { name, queue, priority, key, unique, group, turn, options, after, onParentFailure } = row
   const payload = writtenOf(row.payload)
-  return { name, queue, priority, key, unique, group, onDuplicate, payload, options, expiresMs, after, onParentFailure }
+  return { name, queue, priority, key, unique, group, turn, onDuplicate, payload, options, expiresMs, after, onParentFailure }
 }
 
 function writtenOf(payload: Encoded): StoredValue {
@@ -68,7 +69,7 @@ function writtenOf(payload: Encoded): StoredValue {
 
 /** The job of one tick, which is stored with the job. */
 export function jobOf(template: JobTemplate, id: string, tick: { schedule: string; at: number }, due: Due): NewJob {
-  const { name, queue, priority, key, unique, group, expiresMs, after, onParentFailure } = template
+  const { name, queue, priority, key, unique, group, turn, expiresMs, after, onParentFailure } = template
   return {
     id,
     name,
@@ -77,6 +78,7 @@ export function jobOf(template: JobTemplate, id: string, tick: { schedule: strin
     key,
     unique,
     group,
+    turn,
     payload: fromStoredValue(template.payload),
     options: writeOptions({ ...readOptions(template.options), tick }),
     due,

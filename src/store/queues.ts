@@ -1,4 +1,5 @@
 import type { AuditNote } from '../job/command-options.js'
+import type { QueueLimitsChange, QueueState } from './limits.js'
 import type { Claim, Due } from './store.js'
 
 /** The queues role: the state of a whole queue, for every process. */
@@ -12,6 +13,10 @@ export interface QueueStore {
   resumeQueue(queue: string, audit?: AuditNote): Promise<boolean>
   /** The pause of a queue; undefined when it is not paused. */
   readPause(queue: string): Promise<CurrentPause | undefined>
+  /** Stores the limits of these queues, for every process. */
+  setLimits(changes: readonly QueueLimitsChange[]): Promise<void>
+  /** The limits of a queue, and the outages of its jobs. */
+  readQueue(queue: string): Promise<QueueState>
 }
 
 export interface QueueChange {

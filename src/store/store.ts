@@ -2,6 +2,8 @@ import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
 import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Cancel } from '../world/timers.js'
+import type { JobTurn } from '../job/rules/turns.js'
+import type { AttemptHealth, Probe } from '../job/rules/outage.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { Census } from './census.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
@@ -10,6 +12,7 @@ import type { StoreInfo } from './info.js'
 import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { AuditNote } from '../job/command-options.js'
 import type { ObservingStore } from './observing/observing.js'
+import type { LimitStore } from './limits.js'
 import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
@@ -71,12 +74,12 @@ export interface JobStore extends PruneStore {
   requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'>
   /**
    * Makes due and unblocked jobs ready, enqueues the `whenDone` job of each complete group, and returns expired jobs.
-   * Each step handles a bounded number.
+   * Each step handles a bounded number. Retries of a lane that is closed by an outage are held, but for one `probe`.
    */
-  promoteJobs(limit: number): Promise<Promoted>
+  promoteJobs(limit: number, probe?: Probe): Promise<Promoted>
 }
 
-export interface LeaseStore extends WorkflowLeases {
+export interface LeaseStore extends LimitStore, WorkflowLeases {
   addWorker(worker: WorkerInfo): Promise<void>
   /** Increments the worker's beat; false when the worker was declared dead. */
   beat(worker: string): Promise<boolean>
@@ -154,6 +157,8 @@ export interface NewJob {
   readonly unique?: UniqueSlotRequest | undefined
   /** A sealed group refuses it with GroupSealedError, unless a running member of the group enqueues it. */
   readonly group?: string | undefined
+  /** Its limit key and the like; undefined for a job without any. */
+  readonly turn?: JobTurn | undefined
   readonly payload: Encoded
   /** The options given at enqueue, as JSON text; the store reads only `labels` and `unique`. */
   readonly options: string | null
@@ -248,6 +253,8 @@ export interface GuardedChange {
   readonly edit?:
     | {
         readonly payload?: Encoded | undefined
+        /** What the limits of its job make of the new payload. */
+        readonly turn?: JobTurn | undefined
         readonly options?: string | null | undefined
         readonly priority?: number | undefined
         readonly queue?: string | undefined
@@ -285,6 +292,8 @@ export interface ClaimRequest {
   readonly names: readonly string[] | undefined
   /** The queues to claim from; undefined: any. */
   readonly queues?: readonly string[] | undefined
+  /** Names that this claim does not take although it can run them: `claimLimited` does. */
+  readonly except?: readonly string[] | undefined
   /** The most jobs to claim. */
   readonly max: number
   /** The first `starting` jobs start at once; the rest are held, are shown as ready and can be cancelled. */
@@ -309,8 +318,17 @@ export interface Claimed {
   readonly isQuarantine: boolean
   /** The worker was declared dead and must register again. */
   readonly lost: boolean
-  /** Time until a paused queue resumes; null when no queue is paused until a time. */
+  /** Time until a paused queue resumes, or a rate has room again; null when no job waits for such a time. */
   readonly resumesInMs: number | null
+  /** Queues have limits, or jobs with keys are ready: only `claimLimited` takes those jobs. */
+  readonly limited?: boolean | undefined
+  /** The lanes whose attempts have failed lately: a success in one of them must be reported (`SettledJob.health`). */
+  readonly failing?: readonly FailingLane[] | undefined
+}
+
+export interface FailingLane {
+  readonly queue: string
+  readonly name: string
 }
 
 export interface ClaimedJob extends Claim {
@@ -369,6 +387,8 @@ export interface SettledJob extends Claim {
   readonly log: string | null
   readonly keepMs: number
   readonly isParent?: boolean | undefined
+  /** What the attempt says of the outage of its lane; undefined: nothing. */
+  readonly health?: AttemptHealth | undefined
   /** A row of the job's log that is written in the same transaction. */
   readonly step?: NewStep | undefined
   /** Only the step is written, and the claim goes on: an item of a sequence that settles itself and is not the last. */

@@ -1,4 +1,5 @@
 import type { Registry } from '../job/definition/registry.js'
+import { NO_PICK } from '../job/rules/outage.js'
 import type { Promoted, Store } from '../store/store.js'
 import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
@@ -12,11 +13,13 @@ const STUCK_MS = 50
 const STORE_RETRY_MS = 500
 
 export interface PromoterParts extends PromoteParts {
-  readonly world: World
   readonly pollMs: () => number
 }
 
 export interface PromoteParts {
+  readonly world: World
+  /** The time between two probes of a lane that is closed by an outage. */
+  readonly probeEveryMs?: (() => number) | undefined
   readonly store: Store
   readonly registry: Registry
   readonly cancelled: (
@@ -76,7 +79,8 @@ export class Promoter {
 
 /** Makes one batch of due jobs ready, cancels expired ones, and reports what was cancelled or could not be written. */
 export async function promoteOnce(parts: PromoteParts): Promise<Promoted> {
-  const promoted = await parts.store.jobs.promoteJobs(BATCH)
+  const probe = { everyMs: parts.probeEveryMs?.() ?? NO_PICK.everyMs, pick: parts.world.random() }
+  const promoted = await parts.store.jobs.promoteJobs(BATCH, probe)
   for (const job of promoted.cancelledByParents) parts.cancelled(job, job.reason)
   for (const { group, error } of promoted.failedGroups)
     parts.storeFailed(`enqueue what follows group ${JSON.stringify(group)}`, error)

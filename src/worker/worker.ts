@@ -22,6 +22,8 @@ export interface WorkerOptions {
   /** Infinity: the lease never ends, so it needs no heartbeat. */
   readonly leaseMs: number
   readonly crashBudget: number
+  /** The failures in a row that close a lane for retries; Infinity: never. */
+  readonly outageAfter: number
   readonly slowAfterMs: number
   readonly workflows: {
     /** How many suspended runs are kept in memory. */
@@ -37,6 +39,10 @@ export interface WorkerParts extends InFlightParts {
   /** How much to claim; default: `planClaim`. The test kit claims one job when a test asks for it. */
   readonly planClaim?: ((load: WorkerLoad) => ClaimPlan) | undefined
 }
+
+/** Jobs without limits, or under some: each kind is claimed by a call of its own. */
+export type ClaimKind = 'plain' | 'limited'
+type PlannedClaim = Extract<ClaimPlan, { readonly claim: true }>
 
 /** How often requested changes of running jobs are read without a hint; a third of a lease where that is shorter. */
 const READ_REQUESTS_MS = 1_000
@@ -60,7 +66,12 @@ export class Worker {
   #lease: Lease | undefined
   #pollTimer: Cancel | undefined
   #retryTimer: Cancel | undefined
-  #resumeTimer: Cancel | undefined
+  readonly #resumeTimers = new Map<ClaimKind, Cancel>()
+  /** The last claim without limits found that queues have limits, or that jobs with keys are ready. */
+  #hasLimited = false
+  #isLimitedFirst = false
+  /** A job waits for a slot of its limit, which a settlement of any process may free. */
+  #waitsForSlot = false
   #stopHints: Cancel | undefined
   #stopping = false
   #renewing: Promise<void> | undefined
@@ -121,7 +132,7 @@ export class Worker {
     this.#lease = await this.#takeLease()
     this.#stopHints = this.#parts.store.changes.onHint((hint) => {
       // Also when a change was requested: the claim's answer says until when a queue is paused.
-      if (hint.ready || hint.requested) this.wake()
+      if (hint.ready || hint.requested || (hint.settled && this.#waitsForSlot)) this.wake()
     })
     this.#requests.start()
     this.#pollAgain()
@@ -170,7 +181,7 @@ export class Worker {
 
   #stopClaiming(): void {
     this.#stopping = true
-    for (const cancel of [this.#pollTimer, this.#retryTimer, this.#resumeTimer, this.#stopHints]) cancel?.()
+    for (const cancel of [this.#pollTimer, this.#retryTimer, this.#stopHints, ...this.#resumeTimers.values()]) cancel?.()
     this.#quarantine.stop()
     this.#inFlight.close()
   }
@@ -216,25 +227,66 @@ export class Worker {
       isQuarantine: this.#quarantine.isOn,
       isDraining: this.#quarantine.takeTurn().of === 'drain',
     })
-    if (!plan.claim) return
-    const { max, starting, suspects, queues } = plan
+    if (plan.claim) await this.#claimKinds(plan, lease)
+  }
+
+  /** Jobs under limits are claimed by themselves. Both kinds come first in turn, so that neither takes every slot. */
+  async #claimKinds(plan: PlannedClaim, lease: Lease): Promise<void> {
+    if (!this.#isAnyLimited()) return void (await this.#claimOf('plain', plan, lease))
+    this.#isLimitedFirst = !this.#isLimitedFirst
+    const [first, second]: readonly ClaimKind[] = this.#isLimitedFirst ? ['limited', 'plain'] : ['plain', 'limited']
+    const taken = await this.#claimOf(first as ClaimKind, plan, lease)
+    if (taken === undefined || this.#quarantine.isOn || this.#stopping || this.#lease !== lease) return
+    const [max, starting] = [plan.max - taken, Math.max(0, plan.starting - taken)]
+    const rest = { ...plan, max, starting, suspects: taken > 0 ? 'none' : plan.suspects } as const
+    if (max > 0) await this.#claimOf(second as ClaimKind, rest, lease)
+  }
+
+  #isAnyLimited(): boolean {
+    return this.#hasLimited || this.#parts.registry.limits().size > 0
+  }
+
+  /** Returns how many jobs it took; undefined when the claim failed or its jobs must not begin. */
+  async #claimOf(kind: ClaimKind, plan: PlannedClaim, lease: Lease): Promise<number | undefined> {
     const fence = this.#parts.world.ids.fence()
-    const [names, rooms] = [this.#parts.registry.claimable(), slots.rooms(this.#options.queues)]
-    const request = { worker: lease.worker, fence, names, queues, rooms, max, starting, suspects }
     const sentAt = this.#parts.world.clock.monotonic()
     try {
-      const claimed = await this.#parts.store.leases.claimJobs(request)
-      if (this.#lease !== lease) return // The lease was lost meanwhile: a rescuer frees these jobs.
+      const claimed = await this.#sendClaim(kind, plan, lease.worker, fence)
+      if (this.#lease !== lease) return undefined // The lease was lost meanwhile: a rescuer frees these jobs.
       const tookMs = this.#parts.world.clock.monotonic() - sentAt
       if (claimed.lost) await this.#lostLease('it was declared dead', lease)
       // After so late an answer this process may have been suspended, and another worker may run these jobs.
       else if (tookMs > this.#options.leaseMs / 2) this.#releaseClaimed(claimed.jobs, fence)
-      else this.#begin(claimed, fence, starting, lease)
+      else {
+        this.#begin(kind, claimed, fence, claimed.starting, lease)
+        return claimed.jobs.length
+      }
     } catch (error) {
       this.#unanswered.add(fence)
       this.#parts.events.storeFailed('claim', error)
       this.#wakeIn(STORE_RETRY_MS)
     }
+    return undefined
+  }
+
+  async #sendClaim(
+    kind: ClaimKind,
+    { max, starting, suspects, queues }: PlannedClaim,
+    worker: string,
+    fence: number,
+  ): Promise<Claimed & { readonly starting: number }> {
+    const { registry, store } = this.#parts
+    const rooms = this.#inFlight.slots.rooms(this.#options.queues)
+    const request = { worker, fence, queues, rooms, max, starting, suspects }
+    if (kind === 'plain') {
+      const claimed = await store.leases.claimJobs({ ...request, ...registry.unlimited() })
+      this.#hasLimited = claimed.limited === true
+      return { ...claimed, starting }
+    }
+    const limits = registry.limits()
+    const claimed = await store.leases.claimLimited({ ...request, names: registry.claimable(), limits })
+    this.#waitsForSlot = claimed.waitsForSlot
+    return claimed
   }
 
   /** Jobs are being released: until that is written, a crash would be charged to them as well. */
@@ -262,10 +314,10 @@ export class Worker {
     }
   }
 
-  #begin(claimed: Claimed, fence: number, starting: number, lease: Lease): void {
-    this.#quarantine.observeClaim(claimed, fence, lease.worker)
-    this.#inFlight.take(claimed, fence, starting)
-    this.#wakeAtResume(claimed.resumesInMs)
+  #begin(kind: ClaimKind, claimed: Claimed, fence: number, starting: number, lease: Lease): void {
+    this.#quarantine.observeClaim(kind, claimed, fence, lease.worker)
+    this.#inFlight.take(claimed, fence, starting, kind === 'limited')
+    this.#wakeAtResume(kind, claimed.resumesInMs)
     if (claimed.jobs.length > 0) this.wake()
   }
 
@@ -321,9 +373,13 @@ export class Worker {
     this.#retryTimer = this.#parts.world.timers.after(ms, () => this.wake())
   }
 
-  /** A queue is paused until then. Each worker has a timer of its own, so that it depends on no hint. */
-  #wakeAtResume(inMs: number | null): void {
-    this.#resumeTimer?.()
-    this.#resumeTimer = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
+  /** A queue is paused until then, or a rate has no room. Each worker has timers of its own, so that it depends on no hint. */
+  #wakeAtResume(kind: ClaimKind, inMs: number | null): void {
+    this.#resumeTimers.get(kind)?.()
+    if (inMs === null) this.#resumeTimers.delete(kind)
+    else this.#resumeTimers.set(
+      kind,
+      this.#parts.world.timers.after(inMs, () => this.wake()),
+    )
   }
 }

@@ -14,6 +14,8 @@ import { movedLinkCases } from './moved-links.js'
 import { uniqueSlotCases } from './unique-slots.js'
 import { pruningCases } from './pruning.js'
 import { scheduleCases } from './schedules.js'
+import { limitCases } from './limits.js'
+import { outageCases } from './outages.js'
 import { quarantineCases } from './quarantine.js'
 import { rescueCases } from './rescue.js'
 import { sequenceCases } from './sequences.js'
@@ -40,6 +42,8 @@ export const storeContract: readonly ContractCase[] = [
   ...pruningCases,
   ...rescueCases,
   ...quarantineCases,
+  ...limitCases,
+  ...outageCases,
   ...findCases,
   ...requestedChangeCases,
   ...concurrentCommandCases,

@@ -8,6 +8,7 @@ import { parseDuration, parseInstant } from '../../job/duration/duration.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
+import { turnOf } from '../../job/definition/limit-options.js'
 import { timeoutMs } from '../../job/definition/registry.js'
 import { checkPayload } from '../../job/definition/schema.js'
 import type { Checked } from '../../job/definition/schema.js'
@@ -116,6 +117,7 @@ export function draft(input: Item, id: string, nowMs: number): Draft {
   const unique = uniqueOf(item, options, wrong)
   const stored = storedOptions(item, options, unique, wrong)
   const links = linksInto(item, options, wrong)
+  const turn = turnInto(item, wrong)
   const { registered } = item
   const row: NewJob = {
     id,
@@ -125,6 +127,7 @@ export function draft(input: Item, id: string, nowMs: number): Draft {
     key: options.key ?? null,
     unique,
     group: options.group,
+    turn,
     // The input of the schema is stored, not its output: each attempt parses the payload again.
     payload,
     options: wrong.options.length > 0 ? null : writeOptions(stored),
@@ -138,10 +141,10 @@ export function draft(input: Item, id: string, nowMs: number): Draft {
 
 /** A copy of a row with another id and payload. The fields keep their order, so that all rows share one hidden class in V8. */
 export function rowLike(row: NewJob, id: string, payload: Encoded): NewJob {
-  const { name, queue, priority, key, unique, group, options, due, expires } = row
+  const { name, queue, priority, key, unique, group, turn, options, due, expires } = row
   const { after, onParentFailure, keepCancelledMs, shape } = row
   const links = { after, onParentFailure, keepCancelledMs }
-  return { id, name, queue, priority, key, unique, group, payload, options, due, expires, ...links, shape }
+  return { id, name, queue, priority, key, unique, group, turn, payload, options, due, expires, ...links, shape }
 }
 
 function encodeInto(item: Item, wrong: ItemProblems): Encoded {
@@ -210,6 +213,16 @@ function linksInto(item: Item, options: EnqueueOptions, wrong: ItemProblems): Ro
   wrong.payload.push(answer.problem)
   wrong.cause ??= answer.cause
   return {}
+}
+
+/** The functions of a limit or a rate are not called with a payload that is already known to be wrong. */
+function turnInto({ registered, payload, index }: Item, wrong: ItemProblems): NewJob['turn'] {
+  if (wrong.payload.length > 0) return undefined
+  const answer = turnOf(registered.limit, registered.rate, payload, itemPath('payload', index))
+  if (answer.ok) return answer.turn
+  wrong.payload.push(answer.problem)
+  wrong.cause ??= answer.cause
+  return undefined
 }
 
 function storedOptions(

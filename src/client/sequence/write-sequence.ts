@@ -92,6 +92,8 @@ export class SequenceWriter {
     const plain = {
       ...registered,
       unique: undefined,
+      limit: undefined,
+      rate: undefined,
       job: { ...registered.job, options: { ...without, ...kept } },
     } as Registered
     const item = withCaptured({ registered: plain, payload: undefined, options: own, problems }, capture?.capture())

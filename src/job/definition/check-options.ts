@@ -32,6 +32,7 @@ import { NAME_MAX, textProblem } from './check-text.js'
 import { parseWhen } from '../duration/duration.js'
 import { EXECUTORS, isModule, isolationProblems, MEMORY_MAX_MB, MEMORY_MIN_MB } from './isolation.js'
 import { isUpcast } from './upcast.js'
+import { isLimitOption, isRateOption } from './limit-options.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** The limits of the options of an enqueue. */
@@ -193,13 +194,6 @@ const isHandler: Check = (value) => {
   return typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
 }
 
-/** Options that are not built yet, with what to use instead, at every level that has them. */
-export const BOUNDS = {
-  limit: notYet('bound its queue in each process: millrace({ queues: { mail: 2 } })'),
-  rate: notYet(
-    'give it a queue of its own, bound that with millrace({ queues: { mail: 1 } }), or rest with ctx.queue.pauseUntil("1m")',
-  ),
-}
 
 const JOB_FIELDS: Fields = {
   fields: {
@@ -226,10 +220,10 @@ const JOB_FIELDS: Fields = {
     module: isModule,
     memoryMb: isCount(MEMORY_MIN_MB, MEMORY_MAX_MB),
     slowAfter: isSlowAfter,
+    limit: isLimitOption,
+    rate: isRateOption,
   },
   notYet: {
-    ...BOUNDS,
-    outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
     partition: notYet('give each part a queue of its own'),
     capture: notYet('set capture of millrace(), for all jobs'),
     minVersion: notYet('give the changed job another name'),
@@ -329,7 +323,6 @@ const ENQUEUE_FIELDS: Fields = {
     meta: () => undefined,
     tx: isTransactionHandle,
   },
-  notYet: BOUNDS,
   foreignNames: FOREIGN_ENQUEUE_OPTIONS,
   meant: (value) => {
     if (value instanceof Date) return '{ at: … }'

@@ -9,6 +9,7 @@ import type { After } from '../enqueue.js'
 import type { OnParentFailure } from '../rules/links.js'
 import type { Executor } from './isolation.js'
 import type { KeepOptions } from './keep.js'
+import type { LimitOptions, RateOptions } from './limit-options.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { isLazy, loadHandler } from './lazy.js'
 import type { Lazy } from './lazy.js'
@@ -59,6 +60,10 @@ export interface SharedOptions {
   readonly encrypt?: boolean | undefined
   /** Which jobs of this name count as duplicates, and what to do with a duplicate; false: none. Default: none. */
   readonly unique?: AnyUniqueOptions | false | undefined
+  /** How many of its jobs may be in flight at once, in all processes together, or for each key. Default: no limit. */
+  readonly limit?: LimitOptions | undefined
+  /** How many of its jobs may start within a window, in all processes together, or for each key. Default: no limit. */
+  readonly rate?: RateOptions | undefined
   /** What to do when a parent fails for good or is cancelled. Default 'wait'. */
   readonly onParentFailure?: OnParentFailure | undefined
   /**
@@ -97,6 +102,10 @@ export interface JobOptions<Payload, Result, Given = Payload> extends SharedOpti
    * before the schema. Default: none.
    */
   readonly unique?: UniqueOptions<NoInfer<Given>> | false | undefined
+  /** How many of its jobs may be in flight at once, in all processes together, or for each `key`. Default: no limit. */
+  readonly limit?: LimitOptions<NoInfer<Given>> | undefined
+  /** How many of its jobs may start in any window of `per`, in all processes together, or for each `key`. Default: no limit. */
+  readonly rate?: RateOptions<NoInfer<Given>> | undefined
   /**
    * The parents of the job, or a function that returns them for the enqueued payload, before the schema. The `after` of an enqueue
    * replaces them.

@@ -15,7 +15,7 @@ const KEEP = 'use keep: { done: "7d", failed: "30d" } of the job or of millrace(
 const RECURRING = 'call mill.recurring(id, job, payload, "0 9 * * *")'
 const BOUNDED = 'use millrace({ queues: { mail: { concurrency: 5 } } })'
 const SAME = 'use unique: { by, for: "1m" }'
-const LIMITER = 'rates are not yet part of this version: bound a queue with millrace({ queues: { mail: 1 } })'
+const LIMITER = 'use rate: { max: 100, per: "1m" } of the job, or of a queue: millrace({ queues: { mail: { rate } } })'
 
 /** Names that apply to jobs and to single enqueues. */
 const FOREIGN_SHARED_OPTIONS: ForeignOptionNames = {
@@ -149,6 +149,19 @@ export const FOREIGN_UNIQUE_OPTIONS: ForeignOptionNames = {
   ...forEachName('mode strategy extend replace', 'use onDuplicate'),
 }
 
+export const FOREIGN_LIMIT_OPTIONS: ForeignOptionNames = {
+  ...forEachName('concurrency count global globalConcurrency size', 'use max'),
+  ...forEachName('by group groupBy tenant partition', 'use key: (payload) => …'),
+  ...forEachName('per period duration', 'a limit bounds jobs in flight; for starts in a time use rate: { max, per }'),
+}
+
+export const FOREIGN_RATE_OPTIONS: ForeignOptionNames = {
+  ...forEachName('limit count allowed points', 'use max'),
+  ...forEachName('duration period window interval every', 'use per: "1m"'),
+  ...forEachName('by group groupBy groupKey tenant partition', 'use key: (payload) => …'),
+  ...forEachName('cost tokens', 'use weight: (payload) => …'),
+}
+
 export const FOREIGN_SCHEDULE_OPTIONS: ForeignOptionNames = {
   ...forEachName('tz timeZone', 'use timezone: "Europe/Oslo"'),
   ...forEachName(
@@ -184,7 +197,7 @@ export const FOREIGN_FILTER_OPTIONS: ForeignOptionNames = {
 
 export const FOREIGN_QUEUE_OPTIONS: ForeignOptionNames = {
   ...forEachName('max workers size teamSize localConcurrency', 'use concurrency'),
-  ...forEachName('limiter rateLimit', 'rates are not yet part of this version: bound the queue with concurrency'),
+  ...forEachName('limiter rateLimit', 'use rate: { max: 100, per: "1m" }'),
 }
 
 export const FOREIGN_STOP_OPTIONS: ForeignOptionNames = forEachName(

@@ -65,6 +65,8 @@ export function checkInheritance(job: AnyJob): void {
     'module',
     'memoryMb',
     'slowAfter',
+    'limit',
+    'rate',
   ] as const)
     inherited(job, name)
 }

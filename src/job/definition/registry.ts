@@ -15,6 +15,9 @@ import type { OnParentFailure } from '../rules/links.js'
 import { categoriesOf, checkInheritance, inherited, levels } from './inheritance.js'
 import { handlerOf, isolationOf, moduleUrl } from './isolation.js'
 import type { Isolation } from './isolation.js'
+import type { JobLimits } from '../rules/limits.js'
+import { limitsOf } from './limit-options.js'
+import type { LimitOptions, RateOptions } from './limit-options.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { isSealed } from '../secrets/keyring.js'
 import type { Keyring } from '../secrets/keyring.js'
@@ -53,6 +56,8 @@ export interface Registered {
   readonly keyring: Keyring | undefined
   readonly labels: readonly string[]
   readonly unique: UniqueOptions | undefined
+  readonly limit: LimitOptions | undefined
+  readonly rate: RateOptions | undefined
   readonly onParentFailure: OnParentFailure
   /** Undefined: the handler runs in the event loop of the worker. */
   readonly isolation: Isolation | undefined
@@ -72,6 +77,8 @@ export class Registry {
   readonly #system: SystemOptions
   /** The names as an array, rebuilt when a job is added: every claim reads it. */
   #names: readonly string[] = []
+  #unlimited: readonly string[] = []
+  #limits: ReadonlyMap<string, JobLimits> = new Map()
 
   constructor(jobs: unknown, system: SystemOptions) {
     this.#system = system
@@ -91,6 +98,8 @@ export class Registry {
     this.#addEvents(resolved)
     this.#jobs.set(job.name, resolved)
     this.#names = [...this.#jobs.keys()]
+    this.#limits = limitsByName(this.list())
+    this.#unlimited = this.#limits.size === 0 ? this.#names : this.#names.filter((name) => !this.#limits.has(name))
   }
 
   /** An event that a registered workflow declares, by its name. */
@@ -153,6 +162,17 @@ export class Registry {
   /** The names that this process can run; undefined when it can run any. */
   claimable(): readonly string[] | undefined {
     return this.#system.unknown === undefined ? this.#names : undefined
+  }
+
+  /** The limits of the jobs that have some, by name. */
+  limits(): ReadonlyMap<string, JobLimits> {
+    return this.#limits
+  }
+
+  /** The names that a claim without limits takes, or those that it leaves out when this process can run any. */
+  unlimited(): { readonly names: readonly string[] | undefined; readonly except?: readonly string[] } {
+    if (this.#system.unknown === undefined) return { names: this.#unlimited }
+    return this.#limits.size === 0 ? { names: undefined } : { names: undefined, except: [...this.#limits.keys()] }
   }
 
   list(): readonly Registered[] {
@@ -218,6 +238,8 @@ export class Registry {
       keyring: this.#keyringOf(job),
       labels: inherited(job, 'labels') ?? [],
       unique: mergeUnique(levels(job, 'unique')),
+      limit: inherited(job, 'limit'),
+      rate: inherited(job, 'rate'),
       onParentFailure: inherited(job, 'onParentFailure') ?? 'wait',
       isolation: isolationOf(job),
       slowAfterMs: slowAfterMs(inherited(job, 'slowAfter')),
@@ -282,6 +304,15 @@ function describeJob(job: AnyJob): string {
       ? run.toString().replace(/\s+/g, ' ').slice(0, SOURCE_SHOWN_MAX)
       : (moduleUrl(job.options.module) ?? 'lazy or from a category')
   return described === undefined ? `one that runs \`${source}\`` : `one described as ${JSON.stringify(described)}`
+}
+
+function limitsByName(jobs: readonly Registered[]): Map<string, JobLimits> {
+  const limits = new Map<string, JobLimits>()
+  for (const { job, limit, rate } of jobs) {
+    const found = limitsOf(limit, rate)
+    if (found !== undefined) limits.set(job.name, found)
+  }
+  return limits
 }
 
 function slowAfterMs(value: Duration | number | undefined): number | undefined {

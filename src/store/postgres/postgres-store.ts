@@ -32,6 +32,12 @@ import type { VerbRunner } from '../verbs/verb.js'
 import { thenOrRetry } from '../unknown-outcome.js'
 import type { StoreInfo } from '../info.js'
 import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
+import { putQueueLimits } from '../verbs/queue-limits.js'
+import { readQueueState } from '../verbs/outages.js'
+import { NO_PICK } from '../../job/rules/outage.js'
+import type { Probe } from '../../job/rules/outage.js'
+import type { LimitedClaimed, LimitedClaimRequest, QueueLimitsChange, QueueState } from '../limits.js'
+import { claimLimited } from './verbs/limits.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
@@ -194,9 +200,17 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#verbs.read((session) => readPause(session, queue))
   }
 
-  async promoteJobs(limit: number): Promise<Promoted> {
+  async setLimits(changes: readonly QueueLimitsChange[]): Promise<void> {
+    await this.#verbs.write((session) => putQueueLimits(session, changes))
+  }
+
+  readQueue(queue: string): Promise<QueueState> {
+    return this.#verbs.read((session) => readQueueState(session, queue))
+  }
+
+  async promoteJobs(limit: number, probe: Probe = NO_PICK): Promise<Promoted> {
     const whole: Run = (work) => this.#transact(work, 0)
-    const { moved, ...promoted } = await promoteAll(limit, (work) => this.#plain(this.#work, work), whole)
+    const { moved, ...promoted } = await promoteAll(limit, probe, (work) => this.#plain(this.#work, work), whole)
     return moved ? this.groups.complete(promoted) : promoted
   }
 
@@ -230,6 +244,15 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
     return this.#plain(this.#work, (session) => claimJobs(session, request, this.#lastClaim))
+  }
+
+  claimLimited(request: LimitedClaimRequest): Promise<LimitedClaimed> {
+    return claimLimited(
+      request,
+      (work) => this.#plain(this.#work, work),
+      // Like other claims it is not flushed, and no enqueue or settlement waits behind its lock.
+      (work) => this.#run.transact(work, undefined, this.#work),
+    )
   }
 
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {

@@ -105,7 +105,10 @@ create table millrace.jobs (
   after text,
   is_parent boolean,
   grp text,
-  shape text
+  shape text,
+  turn bigint,
+  rate_turn bigint,
+  weight integer
 ) partition by RANGE (ref);
 
 create table millrace.keys (
@@ -177,14 +180,30 @@ create table millrace.migrations (
   applied_at timestamp with time zone default now() not null
 );
 
+create table millrace.outages (
+  lane integer not null,
+  state text not null,
+  failures bigint not null,
+  since bigint,
+  probe_at bigint
+) with (fillfactor=50);
+
 create table millrace.pauses (
   queue text not null,
   until bigint,
   paused_at bigint not null
 );
 
+create table millrace.queue_limits (
+  queue text not null,
+  max bigint,
+  rate_max bigint,
+  rate_per bigint,
+  set_at bigint not null
+);
+
 create table millrace.ready (
-  lane integer not null,
+  lane bigint not null,
   sort bigint not null,
   ref bigint not null
 ) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=10000);
@@ -227,6 +246,12 @@ create table millrace.schedules (
   fired bigint default 0 not null
 ) with (fillfactor=50);
 
+create table millrace.slots (
+  bucket text not null,
+  ref bigint not null,
+  fence bigint not null
+) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=1000);
+
 create table millrace.steps (
   number bigint generated always as identity not null,
   ref bigint not null,
@@ -255,6 +280,11 @@ create table millrace.ticks (
   fired_at bigint not null
 );
 
+create table millrace.turns (
+  lane integer not null,
+  last bigint not null
+) with (fillfactor=50);
+
 create table millrace.uniques (
   name text not null,
   key text not null,
@@ -268,8 +298,16 @@ create table millrace.waiting (
   lane integer not null,
   state text not null,
   due_at bigint not null,
-  grp text
+  grp text,
+  held boolean
 );
+
+create table millrace.windows (
+  bucket text not null,
+  step bigint not null,
+  used bigint not null,
+  until bigint not null
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=1000);
 
 create table millrace.workers (
   worker text not null,
@@ -357,7 +395,13 @@ alter table millrace.lists add constraint lists_pkey PRIMARY KEY (list);
 
 alter table millrace.migrations add constraint migrations_pkey PRIMARY KEY (version);
 
+alter table millrace.outages add constraint outages_pkey PRIMARY KEY (lane);
+
+alter table millrace.outages add constraint outages_state_check CHECK ((state = ANY (ARRAY['counting'::text, 'closed'::text, 'opening'::text])));
+
 alter table millrace.pauses add constraint pauses_pkey PRIMARY KEY (queue);
+
+alter table millrace.queue_limits add constraint queue_limits_pkey PRIMARY KEY (queue);
 
 alter table millrace.ready add constraint ready_pkey PRIMARY KEY (lane, sort, ref);
 
@@ -375,6 +419,8 @@ alter table millrace.schedules add constraint schedules_check CHECK (((paused_at
 
 alter table millrace.schedules add constraint schedules_pkey PRIMARY KEY (id);
 
+alter table millrace.slots add constraint slots_pkey PRIMARY KEY (bucket, ref);
+
 alter table millrace.steps add constraint steps_check CHECK (((no IS NULL) = (answered_at IS NULL)));
 
 alter table millrace.steps add constraint steps_pkey PRIMARY KEY (number);
@@ -383,11 +429,17 @@ alter table millrace.ticks add constraint ticks_check CHECK (((job IS NULL) = (o
 
 alter table millrace.ticks add constraint ticks_pkey PRIMARY KEY (schedule, at, by_hand);
 
+alter table millrace.turns add constraint turns_pkey PRIMARY KEY (lane);
+
 alter table millrace.uniques add constraint uniques_pkey PRIMARY KEY (name, key);
+
+alter table millrace.waiting add constraint waiting_check CHECK (((held IS NULL) OR (state = 'retrying'::text)));
 
 alter table millrace.waiting add constraint waiting_pkey PRIMARY KEY (ref);
 
 alter table millrace.waiting add constraint waiting_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'scheduled'::text, 'retrying'::text, 'blocked'::text, 'paused'::text, 'parked'::text])));
+
+alter table millrace.windows add constraint windows_pkey PRIMARY KEY (bucket, step);
 
 alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 
@@ -439,13 +491,16 @@ CREATE INDEX schedules_next ON millrace.schedules USING btree (next_at) WHERE (n
 
 CREATE UNIQUE INDEX steps_address ON millrace.steps USING btree (ref, run, address);
 
-CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE (state = ANY (ARRAY['scheduled'::text, 'retrying'::text]));
+CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE ((state = ANY (ARRAY['scheduled'::text, 'retrying'::text])) AND (held IS NOT TRUE));
+
+CREATE INDEX waiting_held ON millrace.waiting USING btree (lane, ref) WHERE held;
 
 CREATE INDEX waiting_state ON millrace.waiting USING btree (state, ref);
 
 CREATE INDEX waiting_suspect ON millrace.waiting USING btree (lane) WHERE (state = 'ready'::text);
 
 CREATE INDEX workflows_wake ON millrace.workflows USING btree (wake_at) WHERE ((wake_at IS NOT NULL) AND (paused_from IS NULL));
+CREATE INDEX windows_until ON millrace.windows USING btree (until);
 
 CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
  RETURNS uuid

@@ -30,9 +30,11 @@ CREATE INDEX millrace_leftovers_seq on millrace_leftovers (seq) where seq is not
 
 CREATE INDEX millrace_links_child on millrace_links (child);
 
-CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
+CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying') and held is null;
 
 CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
+
+CREATE INDEX millrace_live_held on millrace_live (held, seq) where held is not null;
 
 CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and streak < 2;
 
@@ -45,6 +47,7 @@ CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_
 CREATE UNIQUE INDEX millrace_steps_address on millrace_steps (seq, run, address);
 
 CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
+CREATE INDEX millrace_windows_until on millrace_windows (until);
 
 CREATE TABLE millrace_audit (
   number integer primary key,
@@ -133,7 +136,13 @@ CREATE TABLE millrace_jobs (
   after text,
   grp text,
   -- A job that keeps a log; null for a plain one.
-  shape text check (shape in ('workflow', 'sequence'))
+  shape text check (shape in ('workflow', 'sequence')),
+  -- The number of its limit key; null for a job without one. While it is ready, its lane in millrace_live is that of its
+  -- turn (job/rules/turns.ts).
+  turn integer,
+  -- The number of its rate key where that differs from the limit key, and what a start uses of its rate; null: 1.
+  rate_turn integer,
+  weight integer
 ) strict;
 
 CREATE TABLE millrace_keys (
@@ -220,6 +229,8 @@ CREATE TABLE millrace_live (
   reason text,
   log text,
   progress text,
+  -- A retry that is due and waits for the end of an outage.
+  held integer check (held is null or state = 'retrying'),
   check (fence is not null or state <> 'running'),
   check (fence is null or state in ('ready', 'running'))
 ) strict;
@@ -230,10 +241,26 @@ CREATE TABLE millrace_migrations (
   applied_at integer not null
 ) strict;
 
+CREATE TABLE millrace_outages (
+  lane integer primary key,
+  state text not null check (state in ('counting', 'closed', 'opening')),
+  failures integer not null,
+  since integer,
+  probe_at integer
+) strict;
+
 CREATE TABLE millrace_pauses (
   queue text primary key,
   until integer,
   paused_at integer not null
+) strict, without rowid;
+
+CREATE TABLE millrace_queue_limits (
+  queue text primary key,
+  max integer,
+  rate_max integer,
+  rate_per integer,
+  set_at integer not null
 ) strict, without rowid;
 
 CREATE TABLE millrace_requests (
@@ -257,6 +284,13 @@ CREATE TABLE millrace_schedules (
   fired integer not null default 0,
   check (paused_at is null or next_at is null)
 ) strict;
+
+CREATE TABLE millrace_slots (
+  bucket text not null,
+  seq integer not null,
+  fence integer not null,
+  primary key (bucket, seq)
+) strict, without rowid;
 
 CREATE TABLE millrace_steps (
   number integer primary key,
@@ -289,6 +323,11 @@ CREATE TABLE millrace_ticks (
   check ((job is null) = (outcome = 'skipped'))
 ) strict, without rowid;
 
+CREATE TABLE millrace_turns (
+  lane integer primary key,
+  last integer not null
+) strict;
+
 CREATE TABLE millrace_uniques (
   name text not null,
   key text not null,
@@ -296,6 +335,14 @@ CREATE TABLE millrace_uniques (
   id text not null,
   until integer,
   primary key (name, key)
+) strict, without rowid;
+
+CREATE TABLE millrace_windows (
+  bucket text not null,
+  step integer not null,
+  used integer not null,
+  until integer not null,
+  primary key (bucket, step)
 ) strict, without rowid;
 
 CREATE TABLE millrace_workers (

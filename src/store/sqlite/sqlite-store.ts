@@ -1,5 +1,7 @@
 import type { Census } from '../census.js'
 import { readCensus } from './verbs/census.js'
+import { NO_PICK } from '../../job/rules/outage.js'
+import type { Probe } from '../../job/rules/outage.js'
 import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
 import type { Watch } from '../../world/watch.js'
@@ -27,6 +29,7 @@ import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { lateAfter } from '../workers.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
+import type { LimitedClaimed, LimitedClaimRequest, QueueLimitsChange, QueueState } from '../limits.js'
 import type { PruneStore } from '../prune.js'
 import { CALL_PACE } from '../info.js'
 import type { Appended, AppendedStep, Boundary, SequenceStore } from '../sequences.js'
@@ -36,6 +39,8 @@ import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { readGroup, sealGroup } from '../verbs/groups.js'
 import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
+import { putQueueLimits } from '../verbs/queue-limits.js'
+import { readQueueState } from '../verbs/outages.js'
 import { Schedules } from '../verbs/schedules.js'
 import type { AuditNote } from '../../job/command-options.js'
 import type { ObservingStore } from '../observing/observing.js'
@@ -57,6 +62,7 @@ import { insertJobs } from './verbs/insert.js'
 import { verbRunner } from './verbs/job-session.js'
 import type { OpenedFile } from './connection/open.js'
 import { Notices } from './wake/notices.js'
+import { claimLimited, nothingLimited } from './verbs/limits.js'
 import { pruneVerbs } from './verbs/prune.js'
 import { nothingToPromote, promoteJobs } from './verbs/upkeep.js'
 import type { Queries } from './queries/queries.js'
@@ -215,9 +221,17 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#verbs.read((at) => readPause(at, queue))
   }
 
-  promoteJobs(limit: number): Promise<Promoted> {
+  async setLimits(changes: readonly QueueLimitsChange[]): Promise<void> {
+    await this.#verbs.write((at) => putQueueLimits(at, changes))
+  }
+
+  readQueue(queue: string): Promise<QueueState> {
+    return this.#verbs.read((at) => readQueueState(at, queue))
+  }
+
+  promoteJobs(limit: number, probe: Probe = NO_PICK): Promise<Promoted> {
     const readFirst = (now: number): Promoted | undefined => nothingToPromote(this.#session, now)
-    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), { ...NOT_FLUSHED, readFirst })
+    return this.#commits.write((now) => promoteJobs(this.#session, limit, now, probe), { ...NOT_FLUSHED, readFirst })
   }
 
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
@@ -261,6 +275,18 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     }
     if (this.#hints.takeMadeReady()) return this.#commits.write(claim, NOT_FLUSHED)
     const readFirst = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
+    return this.#commits.write(claim, { ...NOT_FLUSHED, readFirst })
+  }
+
+  claimLimited(request: LimitedClaimRequest): Promise<LimitedClaimed> {
+    const refusal = this.#disk?.refusal
+    if (refusal !== undefined) return Promise.reject(refusal)
+    const claim = (now: number): LimitedClaimed => {
+      const claimed = claimLimited(this.#session, request, now)
+      if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
+      return { ...claimed, jobs: withPositions(this.#session, claimed.jobs) }
+    }
+    const readFirst = (now: number): LimitedClaimed | undefined => nothingLimited(this.#session, request, now)
     return this.#commits.write(claim, { ...NOT_FLUSHED, readFirst })
   }
 

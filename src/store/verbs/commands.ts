@@ -2,6 +2,7 @@ import { logCommand } from '../../job/attempt/attempt-log.js'
 import { resumedState, timedState } from '../../job/rules/command.js'
 import type { State } from '../../job/rules/states.js'
 import { isFinal, isTimed } from '../../job/rules/states.js'
+import type { JobTurn } from '../../job/rules/turns.js'
 import type { AddedParents } from '../links.js'
 import { instant } from '../ordering.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
@@ -15,6 +16,7 @@ import type { Answer, Verb } from './verb.js'
 /** A job as a command reads it. */
 export interface CommandTarget extends JobRow {
   readonly lane: number
+  readonly jobTurn: JobTurn
 }
 
 /** A job and its new state. */
@@ -158,6 +160,7 @@ function* edited<Job extends CommandTarget>(
     queue,
     lane: queue === job.queue ? job.lane : yield* awaited(steps.laneIn(job, queue)),
     payload: edit?.payload ?? job.payload,
+    jobTurn: edit?.turn ?? job.jobTurn,
     options: edit?.options === undefined ? job.options : edit.options,
     error: wasParked ? null : job.error,
     reason: wasParked ? null : job.reason,

@@ -26,6 +26,23 @@ export type SharedStatement =
   | 'readPause'
   | 'putPause'
   | 'dropPause'
+  // queue-limits.ts
+  | 'putQueueLimits'
+  | 'dropQueueLimits'
+  | 'readQueueLimits'
+  // outages.ts
+  | 'addOutage'
+  | 'lockOutage'
+  | 'putOutage'
+  | 'dropOutage'
+  | 'closedOutages'
+  | 'holdRetries'
+  | 'heldRange'
+  | 'takeProbe'
+  | 'releaseProbe'
+  | 'releaseHeld'
+  | 'someHeld'
+  | 'readOutages'
   // groups.ts
   | 'shareGroups'
   | 'addGroups'

@@ -50,6 +50,7 @@ export interface InFlightOwner {
     readonly concurrency: number
     readonly queues: ReadonlyMap<string, number>
     readonly crashBudget: number
+    readonly outageAfter: number
     readonly slowAfterMs: number
     readonly workflows: { readonly sticky: number; readonly strict: boolean }
   }

@@ -1,4 +1,5 @@
 import { LeaseLostError } from '../../errors.js'
+import type { AttemptHealth } from '../../job/rules/outage.js'
 import type { Outcome } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import { KEEP_ALL } from '../../job/definition/keep.js'
@@ -59,6 +60,8 @@ export class InFlight implements AttemptHost {
   #heldTimer: Cancel | undefined
   readonly #clock: StoreClock
   readonly #items: ItemLog
+  /** The lanes whose attempts have failed lately, as the last claim saw them. */
+  #failing: ReadonlySet<string> = new Set()
   /** Items that have ended and whose rows are being written. */
   readonly #recording = new Set<Running>()
   /** Sequences that were claimed again while an item of an earlier claim still runs here: they wait for it to return. */
@@ -103,10 +106,11 @@ export class InFlight implements AttemptHost {
   }
 
   /** Takes claimed jobs: the first `starting` begin, the rest is held for the next free slots. */
-  take(claimed: Claimed, fence: number, starting: number): void {
+  take(claimed: Claimed, fence: number, starting: number, isLimited = false): void {
     const { world } = this.#parts
     const now = world.clock.monotonic()
     this.#clock.set(claimed.now, now)
+    this.#failing = new Set(claimed.failing?.map(({ queue, name }) => laneKey(queue, name)))
     // A claim does not confirm the jobs that were held before it: they keep the time of their own confirmation.
     if (this.slots.heldCount === 0) this.#confirmedAt = now
     // A job that is held and claimed again was taken from this worker and has come back: the old claim of it is void.
@@ -115,7 +119,7 @@ export class InFlight implements AttemptHost {
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
       if (this.#closed) this.#put(job, { kind: 'released' })
-      else if (i < starting) this.#beginClaimed(job, now)
+      else if (i < starting) this.#beginClaimed(job, now, isLimited)
       else this.slots.hold(job)
     }
     if (this.slots.heldCount > HELD_PER_TURN_MAX) this.#beginHeldNextTurn()
@@ -133,10 +137,11 @@ export class InFlight implements AttemptHost {
   }
 
   /** The handlers before it may have blocked the event loop: a change requested meanwhile is applied when the job is released. */
-  #beginClaimed(job: ClaimedJob, claimedAt: number): void {
+  #beginClaimed(job: ClaimedJob, claimedAt: number, isLimited: boolean): void {
     const now = this.#parts.world.clock.monotonic()
     if (now - claimedAt > this.#confirmedForMs) this.#put(job, { kind: 'released' })
-    else this.#begin(job, true, now)
+    // A rate counts a start at the time of its claim, and so does its record.
+    else this.#begin(job, true, isLimited ? claimedAt : now)
   }
 
   /** Releases claimed jobs that must not begin, because the claim's answer came too late or not at all. */
@@ -449,6 +454,7 @@ export class InFlight implements AttemptHost {
         // The lines of an item that ended well are in its row.
         lines: isItemDone || outcome.kind === 'yielded' ? undefined : running?.lines,
         exit: running?.exit,
+        health: this.#healthOf(job, outcome),
         running,
       },
     )
@@ -460,6 +466,14 @@ export class InFlight implements AttemptHost {
       endedAt: now,
       lines: running.lines,
     })
+  }
+
+  /** Successes are reported only in lanes that fail: elsewhere they say nothing, and a settlement costs nothing more. */
+  #healthOf({ queue, name }: ClaimedJob, outcome: Outcome): AttemptHealth | undefined {
+    const after = this.#owner.options().outageAfter
+    if (outcome.kind === 'failed' && outcome.retryable && after !== Infinity) return { kind: 'failed', after }
+    const isNoted = outcome.kind === 'succeeded' && this.#failing.has(laneKey(queue, name))
+    return isNoted ? { kind: 'succeeded' } : undefined
   }
 
   #onWritten(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {
@@ -494,6 +508,11 @@ export class InFlight implements AttemptHost {
     this.#parts.executor.end?.(running)
     this.#settle(running, outcome)
   }
+}
+
+/** Names have no control characters. */
+function laneKey(queue: string, name: string): string {
+  return `${queue}\n${name}`
 }
 
 /** Of a handler that settled its item: what it returned is in that settlement. */

@@ -5,6 +5,9 @@ import type { World } from '../../world/world.js'
 import { afterHoldingBack, firstTurns, nextTurn } from './turns.js'
 import type { Turn, Turns } from './turns.js'
 
+/** Which claim saw them: that of jobs without limits, or that of jobs under limits. */
+type ClaimKind = 'plain' | 'limited'
+
 export interface QuarantineParts {
   readonly world: World
   readonly store: Store
@@ -21,8 +24,8 @@ export class Quarantine {
   readonly #parts: QuarantineParts
   /** A quarantine is over, or other work had its share of time: the worker may claim. */
   readonly #wake: () => void
-  /** The shortest streak of the suspects that the last claim saw waiting; null when it saw none. */
-  #streak: number | null = null
+  /** The shortest streak of the suspects that the last claim of each kind saw waiting; none when it saw none. */
+  readonly #streaks = new Map<ClaimKind, number>()
   readonly #firstMs: number
   #turns: Turns
   #current: Current | undefined
@@ -42,7 +45,7 @@ export class Quarantine {
 
   /** Suspects wait. */
   get isAwaited(): boolean {
-    return this.#streak !== null
+    return this.#streaks.size > 0
   }
 
   get isDraining(): boolean {
@@ -51,7 +54,7 @@ export class Quarantine {
 
   /** Whose turn it is. When that changes with time alone, a timer wakes the worker. */
   takeTurn(): Turn {
-    const [turns, turn] = nextTurn(this.#turns, this.#streak, this.#parts.world.clock.monotonic(), this.#firstMs)
+    const [turns, turn] = nextTurn(this.#turns, this.#shortestStreak(), this.#parts.world.clock.monotonic(), this.#firstMs)
     if (this.isOn) return turn
     this.#turns = turns
     if (turn.leftMs !== null) this.#after(turn.leftMs, this.#wake)
@@ -59,9 +62,19 @@ export class Quarantine {
   }
 
   /** Notes what a claim returned: which suspects wait, and which begin now. */
-  observeClaim({ suspectStreak, isQuarantine, jobs }: Claimed, fence: number, worker: string): void {
-    this.#streak = suspectStreak
+  observeClaim(
+    kind: ClaimKind,
+    { suspectStreak, isQuarantine, jobs }: Claimed,
+    fence: number,
+    worker: string,
+  ): void {
+    if (suspectStreak === null) this.#streaks.delete(kind)
+    else this.#streaks.set(kind, suspectStreak)
     if (isQuarantine) this.#begin(fence, jobs, worker)
+  }
+
+  #shortestStreak(): number | null {
+    return this.#streaks.size === 0 ? null : Math.min(...this.#streaks.values())
   }
 
   #begin(fence: number, jobs: readonly ClaimedJob[], worker: string): void {

@@ -46,9 +46,13 @@ export class Runner {
   }
 
   /** One transaction: all or nothing. */
-  transact<T>(work: (session: JobSession) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+  transact<T>(
+    work: (session: JobSession) => Promise<T>,
+    patienceMs = LOCK_PATIENCE_MS,
+    connection = this.#opened.connection('writes'),
+  ): Promise<T> {
     const { world, queries } = this.#opened
-    return whileLocked(world, patienceMs, (until) => this.#transactOnce(work, queries.commit, until))
+    return whileLocked(world, patienceMs, (until) => this.#transactOnce(work, queries.commit, until, connection))
   }
 
   /** The same with a receipt that holds `answer(result)`. */
@@ -100,6 +104,7 @@ export class Runner {
     work: (session: JobSession) => Promise<T>,
     commit: string | ((result: T) => string),
     until: number | undefined,
+    connection = this.#opened.connection('writes'),
   ): Promise<T> {
     let hint: Hint | undefined
     const { beginBounded, rollback } = this.#opened.queries
@@ -110,7 +115,7 @@ export class Runner {
       return done
     }
     const bounds = { begin: beginBounded, commit, rollback }
-    const result = await this.#opened.connection('writes').transaction(bounds, inside, undefined, until)
+    const result = await connection.transaction(bounds, inside, undefined, until)
     this.committed(hint)
     return result
   }

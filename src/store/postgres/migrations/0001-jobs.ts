@@ -55,6 +55,12 @@ export const jobs = (schema: string): readonly string[] => [
     grp text,
     -- A job that keeps a log; null for a plain one.
     shape text check (shape in ('workflow', 'sequence')),
+    -- The number of its limit key; null for a job without one. While it is ready, its lane in the table ready is that of
+    -- its turn (job/rules/turns.ts).
+    turn bigint,
+    -- The number of its rate key where that differs from the limit key, and what a start uses of its rate; null: 1.
+    rate_turn bigint,
+    weight integer,
     check ((payload is null) <> (bytes is null))
   ) partition by range (ref)`,
   // Partitions of days are created ahead (days.ts). Default partition: rows without a partition for their day, and rows
@@ -93,7 +99,7 @@ end'`,
     for each row when (old.options is distinct from new.options) execute function ${schema}.replace_labels()`,
   // claimJobs: the jobs that may be claimed, in order, by lane
   `create table ${schema}.ready (
-    lane integer not null,
+    lane bigint not null,
     sort bigint not null,
     ref bigint not null,
     primary key (lane, sort, ref)
@@ -105,10 +111,14 @@ end'`,
     state text not null check (state in ('ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked')),
     due_at bigint not null,
     -- As in jobs, so that promoteJobs can count.
-    grp text
+    grp text,
+    -- A retry that is due and waits for the end of an outage: true while it is held, false once it is the probe.
+    held boolean check (held is null or state = 'retrying')
   )`,
   // promoteJobs: jobs that wait for a time
-  `create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying')`,
+  `create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying') and held is not true`,
+  // promoteJobs: the retries that an outage holds
+  `create index waiting_held on ${schema}.waiting (lane, ref) where held`,
   // findJobs: by state
   `create index waiting_state on ${schema}.waiting (state, ref)`,
   // claimJobs: suspects, nearly always none

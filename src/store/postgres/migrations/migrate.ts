@@ -6,6 +6,7 @@ import { audit } from './0001-audit.js'
 import { groups } from './0001-groups.js'
 import { jobs } from './0001-jobs.js'
 import { schedules } from './0001-schedules.js'
+import { limits } from './0001-limits.js'
 import { links } from './0001-links.js'
 import { longWork } from './0001-long-work.js'
 import { times } from './0001-times.js'
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly {
       ...schedules(schema),
       ...audit(schema),
       ...longWork(schema),
+      ...limits(schema),
       ...addJob(schema, channel),
     ],
   },

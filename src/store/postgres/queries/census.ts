@@ -1,4 +1,4 @@
-import { s, sort } from './sql-fragments.js'
+import { s, sort, turnLane } from './sql-fragments.js'
 
 /** All rows of a table, as arrays of these columns. */
 const rows = (columns: string, from: string): string =>
@@ -13,7 +13,7 @@ export const censusQueries = {
     select json_build_object(
       'jobs', ${rows(
         `j.ref, j.id, j.lane, j.key, j.grp, j.payload, j.options, j.created_at, j.due_at, j.attempt, j.retries, j.crashes, j.streak,
-         j.reason, j.log, j.after, ${sort('j')}`,
+         j.reason, j.log, j.after, ${sort('j')}, ${turnLane('j.lane', 'j.turn')}`,
         'jobs j',
       )},
       'lanes', ${rows(`lane, queue, name`, 'lanes')},

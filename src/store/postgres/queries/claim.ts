@@ -1,4 +1,4 @@
-import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare, laneOf } from './sql-fragments.js'
+import { s, clock, sort, hasEnded, bodyOf, claimed, isLimited, isPaused, leaseOf, rare, laneOf } from './sql-fragments.js'
 
 /**
  * The lanes of the worker's names and queues. Used while there are few lanes
@@ -38,7 +38,8 @@ const taking = ({
       left join json_to_recordset($6::text::json) as room (queue text, "left" integer) on room.queue = n.queue
       left join json_to_recordset($9::text::json) as start (lane integer, sort bigint) on start.lane = n.lane
       where ${which}coalesce(room.left, 1) > 0
-        and not ${isPaused('n.queue')}),
+        and not ${isPaused('n.queue')} and not ${isLimited('n.queue')}
+        and ($11::text is null or n.name not in (select value from json_array_elements_text($11::text::json)))),
     suspect as materialized (
       select 1 from ${s}.waiting w join lane on lane.lane = w.lane where w.state = 'ready' limit 1),
     head as (
@@ -64,7 +65,11 @@ const claimFacts = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
             from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,
            exists (select 1 from suspect) as suspects, (select count(*)::integer from lane) as known,
-           (select p.until from ${s}.pauses p where p.until > (select now from clock) order by p.until limit 1) - clock.now as resumes`
+           (select p.until from ${s}.pauses p where p.until > (select now from clock) order by p.until limit 1) - clock.now as resumes,
+           (select q.queue from ${s}.queue_limits q order by q.queue limit 1) is not null
+             or (select r.lane from ${s}.ready r where r.lane < 0 limit 1) is not null as limited,
+           (select json_agg(json_build_array(n.queue, n.name))
+            from (select lane from ${s}.outages order by lane) o cross join ${laneOf('o.lane')})::text as failing`
 
 /** `= any(array)` makes one index scan per partition; a join was 50 % slower. */
 const isTaken = `j.ref = any(array(select ref from taken))`
@@ -107,7 +112,7 @@ export const claimQueries = {
     from clock, suspect w
     cross join ${bodyOf('w.ref')}
     cross join lateral (select * from ${s}.lanes n where n.lane = w.lane limit 1) n
-    where not ${isPaused('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)
+    where not ${isPaused('n.queue')} and not ${isLimited('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)
     order by j.streak, ${sort('j')}, j.ref`,
   /** Claims those of the chosen suspects that are still waiting into one quarantine. */
   claimSuspects: `
@@ -119,7 +124,7 @@ export const claimQueries = {
         select * from ${s}.lanes n where n.lane = a.lane and n.queue = a.queue and n.name = a.name limit 1) n
       cross join lateral (
         select w.ref from ${s}.waiting w where w.ref = a.ref and w.state = 'ready' limit 1 for update skip locked) w
-      where not ${isPaused('n.queue')}),
+      where not ${isPaused('n.queue')} and not ${isLimited('n.queue')}),
     taken as (delete from ${s}.waiting where ref = any(array(select ref from head)) returning ref),
     lease as (
       insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)

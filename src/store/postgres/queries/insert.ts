@@ -1,4 +1,4 @@
-import { clock, given, hasEnded, isLane, laneOf, newRef, s, sort } from './sql-fragments.js'
+import { clock, given, hasEnded, isLane, laneOf, newRef, s, sort, turnLane } from './sql-fragments.js'
 
 const counted = `counted as (
       insert into ${s}.group_moves (grp, queue, state, members)
@@ -102,14 +102,14 @@ function insertAny(givenColumn: string, column: string, counted: string): string
       from sure, json_to_recordset($2::text::json) as each (
         id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
         at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, slot text, until bigint,
-        after text, blocked boolean, is_parent boolean, turn integer, shape text${givenColumn})),
+        after text, blocked boolean, is_parent boolean, turn integer, shape text, limit_turn bigint, rate_turn bigint, weight integer${givenColumn})),
     body as (
-      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent, shape${column})
-      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent, shape${group}
+      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent, shape, turn, rate_turn, weight${column})
+      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent, shape, limit_turn, rate_turn, weight${group}
       from made),
     to_ready as (
       insert into ${s}.ready (lane, sort, ref)
-      select lane, ${sort('made')}, ref from made where due_at <= now and blocked is not true),
+      select ${turnLane('lane', 'limit_turn')}, ${sort('made')}, ref from made where due_at <= now and blocked is not true),
     to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at${column})
       select ref, lane, case when blocked then 'blocked' else 'scheduled' end, due_at${group} from made where due_at > now or blocked),

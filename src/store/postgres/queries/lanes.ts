@@ -1,4 +1,4 @@
-import { clock, isLane, isPaused, s } from './sql-fragments.js'
+import { clock, isLane, isLimited, isPaused, s } from './sql-fragments.js'
 
 /** Lanes, and which of them have ready jobs. */
 export const laneQueries = {
@@ -27,7 +27,7 @@ export const laneQueries = {
       from filled f
       cross join lateral (
         select r.lane, r.sort from ${s}.ready r where r.lane > f.lane order by r.lane, r.sort, r.ref limit 1) next)
-    select n.lane, n.queue, n.name, each.sort, ${isPaused('n.queue')} as paused
+    select n.lane, n.queue, n.name, each.sort, (${isPaused('n.queue')} or ${isLimited('n.queue')}) as paused
     from clock, (
       (select lane, sort from filled limit $2::text::integer)
       union all

@@ -14,7 +14,7 @@ const takeReady = (locked: Locked): string => `
     delete from ${s}.ready
     where ctid = any(array(
       select r.at
-      from json_to_recordset($1::text::json) as a (ref bigint, version text, lane integer, sort bigint)
+      from json_to_recordset($1::text::json) as a (ref bigint, version text, lane bigint, sort bigint)
       ${bodyAsRead}
       cross join lateral (
         select r.ctid as at
@@ -83,7 +83,7 @@ export const moveQueries = {
     where e.fence = m.fence`,
   putReady: `
     insert into ${s}.ready (lane, sort, ref)
-    select lane, sort, ref from json_to_recordset($1::text::json) as a (lane integer, sort bigint, ref bigint)`,
+    select lane, sort, ref from json_to_recordset($1::text::json) as a (lane bigint, sort bigint, ref bigint)`,
   putWaiting: `
     insert into ${s}.waiting (ref, lane, state, due_at, grp)
     select ref, lane, state, due_at, grp
@@ -96,10 +96,12 @@ export const moveQueries = {
     update ${s}.jobs j
     set due_at = a.due_at, expires_at = a.expires_at, lane = a.lane, priority = a.priority, attempt = a.attempt,
         retries = a.retries, crashes = a.crashes, streak = a.streak, payload = a.payload, bytes = decode(a.bytes, 'base64'),
-        options = a.options, error = a.error, reason = a.reason, log = a.log
+        options = a.options, error = a.error, reason = a.reason, log = a.log,
+        turn = a.turn, rate_turn = a.rate_turn, weight = a.weight
     from json_to_recordset($1::text::json) as a (
       ref bigint, due_at bigint, expires_at bigint, lane integer, priority integer, attempt integer, retries integer,
-      crashes integer, streak integer, payload text, bytes text, options text, error text, reason text, log text)
+      crashes integer, streak integer, payload text, bytes text, options text, error text, reason text, log text,
+      turn bigint, rate_turn bigint, weight integer)
     where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,
   deleteJobs: `delete from ${s}.jobs where ref = any($1::text::bigint[])`,
 }

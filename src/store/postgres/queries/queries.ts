@@ -15,6 +15,8 @@ import { pauseQueries, requestQueries } from './requests.js'
 import { scheduleQueries } from './schedules.js'
 import { auditQueries } from './observing/audit.js'
 import { sequenceQueries } from './sequences.js'
+import { limitQueries } from './limits.js'
+import { outageQueries } from './outages.js'
 import { sessionQueries } from './session.js'
 import { settleQueries } from './settle.js'
 import { upkeepQueries } from './upkeep.js'
@@ -39,8 +41,10 @@ const statements = {
   ...groupQueries,
   ...insertQueries,
   ...laneQueries,
+  ...limitQueries,
   ...linkQueries,
   ...moveQueries,
+  ...outageQueries,
   ...pauseQueries,
   ...pruneQueries,
   ...readQueries,

@@ -72,7 +72,7 @@ export const scheduleQueries = {
   waitingDue: `
     with w as materialized (
       select ref, state, due_at from ${s}.waiting
-      where state in ('scheduled', 'retrying') and due_at <= $1::text::bigint
+      where state in ('scheduled', 'retrying') and held is not true and due_at <= $1::text::bigint
       order by due_at
       limit $2::text::integer)
     select j.id, n.name, n.queue, w.state, w.due_at, j.options

@@ -12,6 +12,7 @@ import {
   historyGiven,
   noteParents,
   laneOf,
+  turnLane,
 } from './sql-fragments.js'
 
 /** Settlements of claimed jobs. */
@@ -112,9 +113,9 @@ export const settleQueries = {
         ref bigint, state text, due_at bigint, delay_ms bigint, attempt integer, retries integer, crashes integer, streak integer,
         error text, reason text, log text, begun boolean)
       where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
-      returning j.ref, j.lane, j.priority, j.due_at, coalesce(j.streak, 0) >= 2 as suspect, j.grp, a.state),
+      returning j.ref, j.lane, j.turn, j.priority, j.due_at, coalesce(j.streak, 0) >= 2 as suspect, j.grp, a.state),
     to_ready as (
-      insert into ${s}.ready (lane, sort, ref) select lane, ${sort('back')}, ref from back where state = 'ready' and not suspect),
+      insert into ${s}.ready (lane, sort, ref) select ${turnLane('lane', 'turn')}, ${sort('back')}, ref from back where state = 'ready' and not suspect),
     to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select ref, lane, state, due_at, grp from back where state <> 'ready' or suspect)

@@ -1,3 +1,4 @@
+import { TURN_SPAN } from '../../../job/rules/turns.js'
 import { PRIORITY_STEP_MS } from '../../ordering.js'
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
 
@@ -25,9 +26,12 @@ export const given = `given as materialized (
     select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
 export const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${SCHEMA_TEXT}.job_number')`
 export const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
+/** The lane of a job in `ready`: that of its turn, if it has one (job/rules/turns.ts). */
+export const turnLane = (lane: string, turn: string): string =>
+  `coalesce(-(${lane}::bigint * ${TURN_SPAN} + ${turn}), ${lane})`
 /** Whether a row of `ready` is that of a job. */
 export const isReadyRowOf = (ready: string, job: string): string =>
-  `${ready}.lane = ${job}.lane and ${ready}.sort = ${sort(job)} and ${ready}.ref = ${job}.ref`
+  `${ready}.lane = ${turnLane(`${job}.lane`, `${job}.turn`)} and ${ready}.sort = ${sort(job)} and ${ready}.ref = ${job}.ref`
 /*
  * The planner does not see that a ref is in one partition only, and for a few refs would sometimes scan all of every
  * day. So it is given no choice: one lookup per ref.
@@ -48,7 +52,7 @@ export const readyOf = (job: string): string => `lateral (
  * with its estimates for so many tables the planner would sometimes scan all of them.
  */
 export const jobRowFrom = (jobs: string): string => `
-  select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
+  select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.turn, j.rate_turn, j.weight, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
          j.after, j.created_at, j.due_at, j.expires_at, coalesce(j.streak, 0) as streak,
          case
            when h.ref is not null then h.state
@@ -105,6 +109,10 @@ export const isLane = (lane: string, queue: string, name: string, again: string)
       or (${again} and current_setting('transaction_isolation') <> 'read committed'))`
 export const isPaused = (queue: string): string => `(
     (select p.queue from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now)) is not null)`
+
+/** Only `claimLimited` takes jobs of a queue with limits. */
+export const isLimited = (queue: string): string => `(
+    (select q.queue from ${s}.queue_limits q where q.queue = ${queue}) is not null)`
 
 export const endPlain = (onConflict: string): string => `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),

@@ -1,4 +1,4 @@
-import { bodyOf, clock, laneOf, readyOf, s, sort, waitingOf } from './sql-fragments.js'
+import { bodyOf, clock, laneOf, readyOf, s, sort, turnLane, waitingOf } from './sql-fragments.js'
 
 /** How many entries of `expiring` are read to find the next one that counts. */
 const EXPIRING_SCAN = 100
@@ -10,7 +10,9 @@ export const upkeepQueries = {
     due as (
       select w.ref
       from ${s}.waiting w
-      where w.state in ('scheduled', 'retrying') and w.due_at <= (select now from clock)
+      where w.state in ('scheduled', 'retrying') and w.held is not true and w.due_at <= (select now from clock)
+        -- Retries of a lane that an outage has closed are left for holdRetries.
+        and (w.state <> 'retrying' or w.held is not null or (select o.lane from ${s}.outages o where o.lane = w.lane and o.state = 'closed') is null)
       order by w.due_at
       limit $2::text::integer
       for update of w skip locked),
@@ -25,7 +27,7 @@ export const upkeepQueries = {
       group by 1, 2, 3),
     to_ready as (
       insert into ${s}.ready (lane, sort, ref)
-      select j.lane, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where coalesce(j.streak, 0) < 2),
+      select ${turnLane('j.lane', 'j.turn')}, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where coalesce(j.streak, 0) < 2),
     to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.streak >= 2)
@@ -36,7 +38,12 @@ export const upkeepQueries = {
    * number of rows read is bounded.
    */
   nextTimes: `
-    select (select due_at from ${s}.waiting where state in ('scheduled', 'retrying') order by due_at limit 1) as due,
+    select least(
+             (select due_at from ${s}.waiting where state in ('scheduled', 'retrying') and held is not true order by due_at limit 1),
+             (select min(o.probe_at)
+              from (select lane, probe_at, state from ${s}.outages order by lane) o
+              where o.state = 'closed' and (select w.ref from ${s}.waiting w where w.lane = o.lane and w.held limit 1) is not null)) as due,
+           (select o.lane from (select lane, state from ${s}.outages order by lane) o where o.state = 'closed' limit 1) is not null as closed,
            (select expires_at from ${s}.expiring order by expires_at limit 1) <= $1::text::bigint as over,
            (select case when bool_or(live) then min(expires_at) filter (where live)
                         when count(*) = ${EXPIRING_SCAN} then max(expires_at) end

@@ -55,7 +55,7 @@ type JobRow = readonly [
   ...[ref: number, id: string, lane: number, key: string | null, group: string | null, payload: string | null],
   ...[options: string | null, createdAt: number, dueAt: number, attempt: number | null, retries: number | null],
   ...[crashes: number | null, streak: number | null, reason: string | null, log: string | null, after: string | null],
-  sort: number,
+  ...[sort: number, place: number],
 ]
 type EndRow = readonly [
   ...[ref: number, state: State, attempt: number | null, retries: number | null, crashes: number | null],
@@ -128,9 +128,9 @@ function heldBy([, , , , refs, released]: LeaseRow): readonly number[] {
 
 function censusJob(row: JobRow, places: Places): CensusJob {
   const [ref, id, lane, key, group, payload, options, createdAt, dueAt, attempt, retries, crashes] = row
-  const [, , , , , , , , , , , , streak, reason, log, after, sort] = row
+  const [, , , , , , , , , , , , streak, reason, log, after, sort, place] = row
   const end = places.ends.get(ref)
-  const isReady = places.ready.has(`${lane} ${sort} ${ref}`)
+  const isReady = places.ready.has(`${place} ${sort} ${ref}`)
   const holders = places.leases.get(ref) ?? []
   const lease = end === undefined && !places.waiting.has(ref) && !isReady ? holders[0] : undefined
   const [, queue = '', name = ''] = places.lanes.get(lane) ?? []

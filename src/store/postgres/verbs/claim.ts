@@ -2,7 +2,7 @@ import { chooseSuspects } from '../../../job/rules/quarantine.js'
 import type { WaitingSuspect } from '../../../job/rules/quarantine.js'
 import type { World } from '../../../world/world.js'
 import type { Confirmation, HeldJob } from '../../queues.js'
-import type { Claimed, ClaimedJob, ClaimRequest, LeasedJob, Report } from '../../store.js'
+import type { Claimed, ClaimedJob, ClaimRequest, FailingLane, LeasedJob, Report } from '../../store.js'
 import type { Lane } from './lanes.js'
 import { encodedOf } from './read.js'
 import type { Session } from '../connection/session.js'
@@ -83,6 +83,7 @@ async function take(
     JSON.stringify(rooms),
     ...lanes,
     String(request.suspects === 'first'),
+    request.except === undefined ? null : JSON.stringify(request.except),
   )
   const facts = rows[0] as FactsRow
   if (asRows) return { facts, bodies: (rows as readonly LargeRow[]).filter((row) => row.ref !== null).map(toBody) }
@@ -101,6 +102,8 @@ async function answer(
     isQuarantine: false,
     lost: !facts.alive,
     resumesInMs: facts.resumes === null ? null : Number(facts.resumes),
+    ...(facts.limited ? { limited: true } : {}),
+    ...(facts.failing === null ? {} : { failing: failingOf(facts.failing) }),
   }
   const waiting = facts.suspects ? await waitingSuspects(session, request) : []
   if (waiting.length > 0 && bodies.length === 0 && request.suspects !== 'none') {
@@ -114,6 +117,10 @@ async function answer(
   before.cursors.claimed(jobs.length >= request.max && !before.hasManyLanes ? lanes : undefined)
   if (bodies.length > 0) before.areLarge = areLarge(bodies)
   return { ...base, suspectStreak: shortestStreak(waiting), jobs }
+}
+
+export function failingOf(failing: string): FailingLane[] {
+  return (JSON.parse(failing) as [string, string][]).map(([queue, name]) => ({ queue, name }))
 }
 
 function shortestStreak(suspects: readonly Suspect[]): number | null {
@@ -144,6 +151,7 @@ async function waitingSuspects(session: Session, request: ClaimRequest): Promise
       ({ queue, name }) =>
         request.queues?.includes(queue) !== false &&
         request.names?.includes(name) !== false &&
+        request.except?.includes(name) !== true &&
         (request.rooms.get(queue) ?? 1) > 0,
     )
 }
@@ -172,6 +180,9 @@ interface FactsRow {
   /** The number of lanes that the claim considered. */
   readonly known: number
   readonly resumes: unknown
+  readonly limited: boolean
+  /** JSON of the lanes whose attempts fail; null without any. */
+  readonly failing: string | null
 }
 
 interface JsonRow {
@@ -206,7 +217,7 @@ type Rare = readonly [
 ]
 const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null, null, null, null]
 
-function bodiesOf(jobs: string | null): Body[] {
+export function bodiesOf(jobs: string | null): Body[] {
   return jobs === null ? [] : (JSON.parse(jobs) as Body[])
 }
 
@@ -222,12 +233,12 @@ interface TakenLane extends Lane {
   readonly last: number
 }
 
-function lanesOf(lanes: string | null): TakenLane[] {
+export function lanesOf(lanes: string | null): TakenLane[] {
   const given = JSON.parse(lanes ?? '[]') as [number, string, string, number][]
   return given.map(([lane, queue, name, last]) => ({ lane, queue, name, last }))
 }
 
-function claimedJobs(bodies: readonly Body[], lanes: readonly Lane[], fence: number): ClaimedJob[] {
+export function claimedJobs(bodies: readonly Body[], lanes: readonly Lane[], fence: number): ClaimedJob[] {
   const byNumber = new Map(lanes.map((lane) => [lane.lane, lane]))
   return bodies.map((body) => toClaimedJob(body, byNumber.get(body[2]) as Lane, fence))
 }
@@ -347,7 +358,7 @@ async function filledLanes(session: Session, request: ClaimRequest, before: Last
   const queues = request.queues === undefined ? undefined : new Set(request.queues)
   const lanes: FilledLane[] = []
   const may = ({ name, queue, paused }: FilledLane): boolean =>
-    !paused && names?.has(name) !== false && queues?.has(queue) !== false && request.rooms.get(queue) !== 0
+    !paused && request.except?.includes(name) !== true && names?.has(name) !== false && queues?.has(queue) !== false && request.rooms.get(queue) !== 0
   for (let after = 0; ;) {
     const given = [String(after), String(FILLED_AT_ONCE), session.nowText] as const
     const rows = await session.query<FilledLane>(session.queries.filledLanes, ...given)

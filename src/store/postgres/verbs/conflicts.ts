@@ -126,6 +126,7 @@ export class PostgresConflicts implements ConflictSteps<StoredHolderJob> {
       dueAt,
       expiresAt: job.expires === null ? null : instant(job.expires, this.#now),
       payload: job.payload,
+      jobTurn: job.turn ?? { limit: null, rate: null, weight: null },
       options: job.options,
       priority: job.priority,
       lane: await laneIn(this.#session, holder, job.queue),

@@ -1,5 +1,6 @@
 import { isSuspect } from '../../../job/rules/quarantine.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
+import { laneOfTurn } from '../../../job/rules/turns.js'
 import type { HistoryRow } from '../../history-row.js'
 import { sortOf } from '../../ordering.js'
 import type { NewJob } from '../../store.js'
@@ -62,8 +63,8 @@ interface RefRow {
 }
 
 /** A job as it was read, for the statement that takes it out. */
-function seenOf({ ref, version, lane, state, dueAt, priority }: StoredJob): object {
-  return { ref, version, lane, state, sort: sortOf(dueAt, priority) }
+function seenOf({ ref, version, lane, jobTurn, state, dueAt, priority }: StoredJob): object {
+  return { ref, version, lane: laneOfTurn(lane, jobTurn.limit), state, sort: sortOf(dueAt, priority) }
 }
 
 /** The lane of a job that is moved to a queue, checked within this transaction. */
@@ -122,6 +123,9 @@ function columnsOf(job: StoredJob): object {
     error: job.error,
     reason: clean(job.reason),
     log: job.log,
+    turn: job.jobTurn.limit,
+    rate_turn: job.jobTurn.rate,
+    weight: job.jobTurn.weight,
   }
 }
 

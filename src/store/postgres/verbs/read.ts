@@ -2,6 +2,7 @@ import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
 import { numberOf, numberOrNull } from '../../columns.js'
 import type { Numeric } from '../../columns.js'
+import type { JobTurn } from '../../../job/rules/turns.js'
 import type { JobRow } from '../../store.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
@@ -52,6 +53,7 @@ export async function readManyById(session: Session, ids: readonly string[]): Pr
 /** A job with the table that it is in. */
 export interface StoredJob extends JobRow {
   readonly lane: number
+  readonly jobTurn: JobTurn
   /** The table. */
   readonly table: 'ready' | 'waiting' | 'lease' | 'history'
   /** The fence of its lease. */
@@ -66,6 +68,9 @@ export interface StoredRow {
   readonly name: string
   readonly queue: string
   readonly lane: Numeric
+  readonly turn: Numeric | null
+  readonly rate_turn: Numeric | null
+  readonly weight: Numeric | null
   readonly priority: Numeric
   readonly key: string | null
   readonly grp: string | null
@@ -102,6 +107,7 @@ export function toStoredJob(row: StoredRow): StoredJob {
     name: row.name,
     queue: row.queue,
     lane: numberOf(row.lane),
+    jobTurn: { limit: numberOrNull(row.turn), rate: numberOrNull(row.rate_turn), weight: numberOrNull(row.weight) },
     priority: numberOf(row.priority),
     key: row.key,
     group: row.grp,
@@ -132,7 +138,7 @@ export function toStoredJob(row: StoredRow): StoredJob {
 }
 
 export function toJobRow(row: StoredRow): JobRow {
-  const { lane: _lane, table: _table, fence: _fence, version: _version, ...job } = toStoredJob(row)
+  const { lane: _lane, jobTurn: _jobTurn, table: _table, fence: _fence, version: _version, ...job } = toStoredJob(row)
   return job
 }
 

@@ -11,6 +11,8 @@ import { endAll, freeKeys, historyOf, noteChildren, orNull } from './moves.js'
 import type { ChildrenRow } from './moves.js'
 import { noteCallEnds } from './inbox.js'
 import type { JobSession } from './job-session.js'
+import { noteHealth } from '../../verbs/outages.js'
+import { awaitVerb } from '../../verbs/verb.js'
 import { settleSteps } from './sequences.js'
 import { dueAtOf, endClaims, placeWorkflows, writeLogs } from './workflows.js'
 import type { Session } from '../connection/session.js'
@@ -57,6 +59,7 @@ function isShort(job: SettledJob): boolean {
     job.key === null &&
     job.group === null &&
     job.isParent !== true &&
+    job.health === undefined &&
     job.step === undefined &&
     job.workflow === undefined &&
     (job.result === null || typeof job.result === 'string')
@@ -179,6 +182,7 @@ export async function settleLocked(session: JobSession, settled: readonly Settle
     placed,
   )
   if (hasWorkflows) await endClaims(session, placed, written)
+  await awaitVerb(noteHealth(session, written))
   await countMoves(session)
   return { refused, changed }
 }
@@ -281,6 +285,7 @@ export async function settleShared(session: JobSession, given: SettledJob): Prom
   if (noteChildren(session, ended)) await noteCallEnds(session, [job])
   await session.query(session.queries.dropRequests, arrayOf([job.ref]))
   await freeKeys(session, [job])
+  await awaitVerb(noteHealth(session, [job]))
   session.groupMoves.leave(job, 'ready')
   session.groupMoves.enter(job, job.to)
   await countMoves(session)

@@ -1,6 +1,9 @@
 import type { Promoted } from '../../store.js'
 import type { State } from '../../../job/rules/states.js'
 import { wakeDue } from './inbox.js'
+import type { Probe } from '../../../job/rules/outage.js'
+import { holdAndProbe } from '../../verbs/outages.js'
+import { awaitVerb } from '../../verbs/verb.js'
 import { workOffLinks } from './links.js'
 import type { JobSession } from './job-session.js'
 import type { Session } from '../connection/session.js'
@@ -13,10 +16,14 @@ export type Run = <T>(work: (session: JobSession) => Promise<T>) => Promise<T>
  */
 export async function promoteAll(
   limit: number,
+  probe: Probe,
   plain: Run,
   whole: Run,
 ): Promise<Promoted & { readonly moved: boolean }> {
-  const { todo, wakes, now, ...first } = await plain((session) => promoteJobs(session, limit))
+  const before = await plain((session) => promoteJobs(session, limit))
+  const { todo, wakes, now, closed: _closed, ...first } = before.closed
+    ? await promoteProbes(before, limit, probe, plain, whole)
+    : before
   const woken = wakes ? await whole((session) => wakeDue(session, now, limit)) : 0
   if (!todo) return woken === 0 ? first : { ...first, promoted: first.promoted + woken, again: true }
   const {
@@ -37,6 +44,22 @@ export async function promoteAll(
   }
 }
 
+/** An outage has closed a lane: its due retries are held, and those that are released are promoted. */
+async function promoteProbes(before: PromotedPart, limit: number, probe: Probe, plain: Run, whole: Run): Promise<PromotedPart> {
+  await whole((session) => awaitVerb(holdAndProbe(session, probe, limit)))
+  const after = await plain((session) => promoteJobs(session, limit))
+  return { ...after, promoted: before.promoted + after.promoted }
+}
+
+interface PromotedPart extends Promoted {
+  readonly todo: boolean
+  readonly wakes: boolean
+  readonly now: number
+  readonly moved: boolean
+  /** An outage has closed a lane. */
+  readonly closed: boolean
+}
+
 /**
  * Makes due jobs ready and lists the expired ones; also returns whether there are to-dos, and whether members of groups
  * have moved.
@@ -44,9 +67,7 @@ export async function promoteAll(
 async function promoteJobs(
   session: Session,
   limit: number,
-): Promise<
-  Promoted & { readonly todo: boolean; readonly wakes: boolean; readonly now: number; readonly moved: boolean }
-> {
+): Promise<PromotedPart> {
   const [row] = await session.query<{ promoted: number; now: unknown }>(
     session.queries.promoteJobs,
     session.nowText,
@@ -64,7 +85,7 @@ async function promoteJobs(
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   const [todo, moved] = [next?.todo === true, next?.moved === true]
   const wakes = next?.wake != null && Number(next.wake) <= now
-  const left = { todo, wakes, now, moved }
+  const left = { todo, wakes, now, moved, closed: next?.closed === true }
   return { promoted, cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, ...left }
 }
 
@@ -77,6 +98,7 @@ interface NextTimes {
   readonly wake: unknown
   readonly todo: boolean
   readonly moved: boolean
+  readonly closed: boolean
 }
 
 async function expiredJobs(session: Session, limit: number, now: number): Promise<Promoted['expired']> {

@@ -81,6 +81,7 @@ function isSimple(jobs: readonly NewJob[]): boolean {
     job !== undefined &&
     job.group === undefined &&
     job.shape === undefined &&
+    job.turn === undefined &&
     !mayHaveLabels(job.options) &&
     typeof job.payload === 'string' &&
     job.expires === null &&
@@ -132,6 +133,7 @@ function areAlike(jobs: readonly NewJob[]): boolean {
       typeof job.payload === 'string' &&
       job.group === undefined &&
       job.shape === undefined &&
+      job.turn === undefined &&
       job.name === first.name &&
       job.queue === first.queue &&
       job.priority === first.priority &&
@@ -207,6 +209,9 @@ function columnsOf(session: Session, { job, turn, until }: JobToWrite): object {
     priority: job.priority,
     key: job.key,
     turn,
+    limit_turn: job.turn?.limit,
+    rate_turn: job.turn?.rate,
+    weight: job.turn?.weight,
     group: job.group,
     payload: text,
     bytes,

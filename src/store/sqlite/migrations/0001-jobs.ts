@@ -24,7 +24,13 @@ create table millrace_jobs (
   after text,
   grp text,
   -- A job that keeps a log; null for a plain one.
-  shape text check (shape in ('workflow', 'sequence'))
+  shape text check (shape in ('workflow', 'sequence')),
+  -- The number of its limit key; null for a job without one. While it is ready, its lane in millrace_live is that of its
+  -- turn (job/rules/turns.ts).
+  turn integer,
+  -- The number of its rate key where that differs from the limit key, and what a start uses of its rate; null: 1.
+  rate_turn integer,
+  weight integer
 ) strict;
 
 -- readKeyed: the newest job of a key, finished or not
@@ -69,6 +75,8 @@ create table millrace_live (
   reason text,
   log text,
   progress text,
+  -- A retry that is due and waits for the end of an outage.
+  held integer check (held is null or state = 'retrying'),
   check (fence is not null or state <> 'running'),
   check (fence is null or state in ('ready', 'running'))
 ) strict;
@@ -78,7 +86,9 @@ create index millrace_live_ready on millrace_live (lane, sort) where state = 're
 -- claimJobs: suspects, nearly always none
 create index millrace_live_suspect on millrace_live (lane, streak, sort) where state = 'ready' and fence is null and streak >= 2;
 -- promoteJobs: jobs that wait for a time
-create index millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
+create index millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying') and held is null;
+-- promoteJobs: the retries that an outage holds, by their plain lane
+create index millrace_live_held on millrace_live (held, seq) where held is not null;
 -- promoteJobs: jobs that must start by a time
 create index millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
 

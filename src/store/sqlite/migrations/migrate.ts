@@ -3,13 +3,14 @@ import type { SqliteDatabase } from '../connection/driver.js'
 import { audit } from './0001-audit.js'
 import { sql as groups } from './0001-groups.js'
 import { sql as jobs } from './0001-jobs.js'
+import { sql as limits } from './0001-limits.js'
 import { sql as links } from './0001-links.js'
 import { sql as longWork } from './0001-long-work.js'
 import { schedules } from './0001-schedules.js'
 
 /** Numbered, forward only, never edited after release. */
 export const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork + audit },
+  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork + audit + limits },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -32,7 +32,7 @@ export const claimQueries = {
     set fence = ?
     where seq between ? and ?`,
   claimedBodies: `
-    select ${claimedColumns()}, l.lane
+    select ${claimedColumns()}, j.lane
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq`,

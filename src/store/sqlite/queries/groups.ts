@@ -62,7 +62,7 @@ export const groupQueries = {
     from millrace_live l
     cross join millrace_jobs j on j.seq = l.seq
     cross join millrace_lanes n on n.lane = j.lane
-    where l.state in ('scheduled', 'retrying') and l.due_at <= ?
+    where l.state in ('scheduled', 'retrying') and l.held is null and l.due_at <= ?
     order by l.due_at
     limit ?`,
   promoteThese: `

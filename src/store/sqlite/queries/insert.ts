@@ -1,5 +1,5 @@
 import { PRIORITY_STEP_MS } from '../../ordering.js'
-import { byRows } from './sql-fragments.js'
+import { byRows, turnLane } from './sql-fragments.js'
 
 /** Rows per multi-row insert: measured, more gains nothing and fewer cost a call each. */
 export const ROWS_PER_INSERT = 20
@@ -8,8 +8,8 @@ export const ROWS_PER_INSERT = 20
 export const insertQueries = {
   insertJobs: byRows(
     (rows) => `
-    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp)
-    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
+    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp, turn, rate_turn, weight)
+    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
   ),
   /** Rows that share all but id and payload: the shared values are bound once. */
   insertAlike: byRows(
@@ -21,7 +21,7 @@ export const insertQueries = {
   ),
   insertLive: `
     insert into millrace_live (seq, lane, state, sort, due_at, expires_at)
-    select seq, lane, ?, ? - priority * ${PRIORITY_STEP_MS}, ?, ?
+    select seq, ${turnLane('lane', 'turn')}, ?, ? - priority * ${PRIORITY_STEP_MS}, ?, ?
     from millrace_jobs
     where seq between ? and ?`,
   holdsClaim: `

@@ -17,6 +17,8 @@ import { settleQueries } from './settle.js'
 import { scheduleQueries } from './schedules.js'
 import { groupQueries } from './groups.js'
 import { auditQueries } from './observing/audit.js'
+import { limitQueries } from './limits.js'
+import { outageQueries } from './outages.js'
 import { sequenceQueries } from './sequences.js'
 import { workflowQueries } from './workflows.js'
 
@@ -47,6 +49,8 @@ export const queries = {
   ...scheduleQueries,
   ...groupQueries,
   ...auditQueries,
+  ...limitQueries,
+  ...outageQueries,
   ...sequenceQueries,
   ...workflowQueries,
 }

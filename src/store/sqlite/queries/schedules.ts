@@ -75,7 +75,7 @@ export const scheduleQueries = {
     from millrace_live l
     join millrace_jobs j on j.seq = l.seq
     join millrace_lanes n on n.lane = j.lane
-    where l.state in ('scheduled', 'retrying') and l.due_at <= ?
+    where l.state in ('scheduled', 'retrying') and l.held is null and l.due_at <= ?
     order by l.due_at
     limit ?`,
   /** In the order of claims: the first jobs of each lane, and suspects, which no lane lists. */

@@ -38,7 +38,7 @@ export const settleQueries = {
     set state = ?, due_at = coalesce(?, due_at),
         sort = coalesce(?, due_at) - (select priority from millrace_jobs where seq = millrace_live.seq) * ${PRIORITY_STEP_MS},
         attempt = ?, retries = ?, crashes = ?, streak = ?, fence = null, started_at = null,
-        error = ?, reason = ?, log = ?, progress = null, expires_at = case when ? then null else expires_at end
+        error = ?, reason = ?, log = ?, progress = null, held = null, expires_at = case when ? then null else expires_at end
     where seq = ? and fence = ?`,
   closeLease: `
     delete from millrace_leases
@@ -61,7 +61,7 @@ export const settleQueries = {
     from millrace_leases e
     where worker = ?`,
   leasedBodies: `
-    select ${claimedColumns()}, l.lane, l.started_at
+    select ${claimedColumns()}, j.lane, l.started_at
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq

@@ -1,7 +1,9 @@
+import { TURN_SPAN } from '../../../job/rules/turns.js'
+
 /** A whole job, unfinished or ended. `from` names the jobs as `j` and the join with what follows. */
 export function jobRow(from = 'millrace_jobs j\n    join'): string {
   return `
-    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,
+    select j.seq, j.id, n.name, n.queue, j.lane, j.turn, j.rate_turn, j.weight, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
            coalesce(l.streak, 0) as streak,
@@ -19,6 +21,11 @@ export function jobRow(from = 'millrace_jobs j\n    join'): string {
     from ${from} millrace_lanes n on n.lane = j.lane
     left join millrace_live l on l.seq = j.seq
     left join millrace_history h on h.seq = j.seq`
+}
+
+/** The lane of a job in `millrace_live`: that of its turn, if it has one (job/rules/turns.ts). */
+export function turnLane(lane: string, turn: string): string {
+  return `coalesce(-(${lane} * ${TURN_SPAN} + ${turn}), ${lane})`
 }
 
 /** A statement for a number of rows, built once for each number. */

@@ -6,13 +6,19 @@ export const upkeepQueries = {
     where seq in (
       select seq
       from millrace_live
-      where state in ('scheduled', 'retrying') and due_at <= ?
+      where state in ('scheduled', 'retrying') and held is null and due_at <= ?
       order by due_at
       limit ?)`,
   nextDue: `
-    select min(due_at) as due
-    from millrace_live
-    where state in ('scheduled', 'retrying')`,
+    select min(due) as due
+    from (
+      select min(due_at) as due
+      from millrace_live
+      where state in ('scheduled', 'retrying') and held is null
+      union all
+      select min(o.probe_at)
+      from millrace_outages o
+      where o.state = 'closed' and exists (select 1 from millrace_live l where l.held = o.lane))`,
   expiredJobs: `
     select j.id, n.name, n.queue, l.state
     from millrace_live l

@@ -1,4 +1,5 @@
 import { isFinal, isTimed } from '../../../job/rules/states.js'
+import { laneOfTurn } from '../../../job/rules/turns.js'
 import type { AddedParents } from '../../links.js'
 import { sortOf } from '../../ordering.js'
 import type { Changed, GuardedChange } from '../../store.js'
@@ -120,7 +121,8 @@ class SqliteCommands implements CommandSteps<CommandTarget> {
   }
 
   #revive({ job, state }: Moved<CommandTarget>): void {
-    const { ref, lane, dueAt, priority, attempt, retries, crashes, log } = job
+    const { ref, dueAt, priority, attempt, retries, crashes, log } = job
+    const lane = laneOfTurn(job.lane, job.jobTurn.limit)
     this.#run('deleteHistory', ref)
     this.#run('reviveJob', ref, lane, state, sortOf(dueAt, priority), dueAt, attempt, retries, crashes, log)
   }
@@ -129,8 +131,11 @@ class SqliteCommands implements CommandSteps<CommandTarget> {
     const { ref, lane, priority, payload, options, dueAt, retries, error, reason, log } = job
     const isEdited = payload !== before.payload || priority !== before.priority || lane !== before.lane
     if (isEdited || options !== before.options) this.#run('editJob', payload, options, priority, lane, ref)
+    if (job.jobTurn !== before.jobTurn)
+      this.#run('turnJob', job.jobTurn.limit, job.jobTurn.rate, job.jobTurn.weight, ref)
     if (options !== before.options) replaceLabels(this.#session, ref, options)
-    this.#run('changeLive', state, dueAt, sortOf(dueAt, priority), retries, lane, error, reason, log, ref)
+    const place = laneOfTurn(lane, job.jobTurn.limit)
+    this.#run('changeLive', state, dueAt, sortOf(dueAt, priority), retries, place, error, reason, log, ref)
   }
 
   #run(statement: CommandStatement, ...values: readonly SqliteValue[]): void {
@@ -144,6 +149,7 @@ type CommandStatement =
   | 'reviveJob'
   | 'changeLive'
   | 'editJob'
+  | 'turnJob'
   | 'deleteLive'
   | 'deleteHistory'
   | 'deleteJob'

@@ -1,6 +1,5 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { chooseSuspects } from '../../../job/rules/quarantine.js'
-import { isPaused } from '../../../job/rules/queue-pause.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../../store.js'
 import type { CurrentPause } from '../../queues.js'
 import { resumeQueue } from '../../verbs/pauses.js'
@@ -9,6 +8,8 @@ import { toEncoded } from '../connection/driver.js'
 import type { Lane, LaneList } from './lanes.js'
 import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
+import { claimNotesOf } from './claim-notes.js'
+import type { ClaimNotes } from './claim-notes.js'
 import { rowRunsOf } from './row-runs.js'
 
 /** Up to this many lanes are read directly, without checking first which have jobs. */
@@ -25,11 +26,11 @@ const FILLED_AT_ONCE = 64
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
   const nothing = nothingTaken(now)
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
-  const { queues: paused, over, resumesInMs } = pausedNow(session, now)
+  const notes = claimNotesOf(session, now)
   // The first claim after the end of a pause deletes it; later claims pay nothing.
-  for (const queue of over) runVerb(resumeQueue(new SessionAt(session, now), queue))
+  for (const queue of notes.over) runVerb(resumeQueue(new SessionAt(session, now), queue))
   const known = session.lanes.named(request.names)
-  const may = mayTake(request, paused)
+  const may = mayTake(request, notes)
   const suspects = waitingSuspects(session, known, may)
   const isFirst = suspects.length > 0 && request.suspects === 'first'
   const others = isFirst ? [] : takeOthers(session, request, lanesToTake(session, known, may), now)
@@ -37,11 +38,20 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
   const jobs = isQuarantine ? takeSuspects(session, request, suspects, now) : others
   const left = isQuarantine ? waitingSuspects(session, known, may) : suspects
   const suspectStreak = left.length === 0 ? null : Math.min(...left.map((lane) => lane.streak))
-  return { now, jobs, suspectStreak, isQuarantine, lost: false, resumesInMs }
+  return { ...nothing, ...factsOf(session, notes), jobs, suspectStreak, isQuarantine }
 }
 
 function nothingTaken(now: number): Claimed {
   return { now, jobs: [], suspectStreak: null, isQuarantine: false, lost: false, resumesInMs: null }
+}
+
+/** What a claim reports beside its jobs. */
+function factsOf(session: Session, { resumesInMs, limited, hasTurns, failing }: ClaimNotes): Partial<Claimed> {
+  return {
+    resumesInMs,
+    ...(limited.size > 0 || hasTurns ? { limited: true } : {}),
+    ...(failing.length > 0 ? { failing: failing.map((lane) => session.lanes.get(lane)) } : {}),
+  }
 }
 
 function takeOthers(session: Session, request: ClaimRequest, lanes: readonly Lane[], now: number): ClaimedJob[] {
@@ -53,12 +63,12 @@ function takeOthers(session: Session, request: ClaimRequest, lanes: readonly Lan
 /** The result of a claim that would take nothing, by reading alone; undefined when the claim must write. */
 export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
-  const { queues: paused, resumesInMs } = pausedNow(session, now)
+  const notes = claimNotesOf(session, now)
   const known = session.lanes.named(request.names)
-  const may = mayTake(request, paused)
+  const may = mayTake(request, notes)
   if (waitingSuspects(session, known, may).length > 0 || isAnyReady(session, lanesToTake(session, known, may)))
     return undefined
-  return { ...nothingTaken(now), resumesInMs }
+  return { ...nothingTaken(now), ...factsOf(session, notes) }
 }
 
 function isAnyReady(session: Session, lanes: readonly Lane[]): boolean {
@@ -68,9 +78,14 @@ function isAnyReady(session: Session, lanes: readonly Lane[]): boolean {
 
 type MayTake = (lane: Lane) => boolean
 
-function mayTake(request: ClaimRequest, paused: ReadonlySet<string>): MayTake {
+function mayTake(request: ClaimRequest, { paused, limited }: ClaimNotes): MayTake {
   const queues = request.queues === undefined ? undefined : new Set(request.queues)
-  return ({ queue }) => queues?.has(queue) !== false && (request.rooms.get(queue) ?? 1) > 0 && !paused.has(queue)
+  return ({ queue, name }) =>
+    queues?.has(queue) !== false &&
+    (request.rooms.get(queue) ?? 1) > 0 &&
+    !paused.has(queue) &&
+    !limited.has(queue) &&
+    request.except?.includes(name) !== true
 }
 
 /** The lanes to take from; with many lanes, only those that have jobs. */
@@ -196,7 +211,7 @@ function firstOf(heads: readonly LaneHead[], max: number, rooms: ReadonlyMap<str
 }
 
 /** Writes the claim's fence to the jobs: the first `starting` are running from now on, the rest are held. */
-function mark(
+export function mark(
   session: Session,
   request: ClaimRequest,
   refs: readonly number[],
@@ -216,7 +231,7 @@ function mark(
 const itself = (ref: number): number => ref
 const always = (): boolean => true
 
-function readBodies(session: Session, refs: readonly number[], fence: number): ClaimedJob[] {
+export function readBodies(session: Session, refs: readonly number[], fence: number): ClaimedJob[] {
   if (refs.length === 0) return []
   const rows = session.rows(session.queries.claimedBodies).all(JSON.stringify(refs)) as LanedRow[]
   return rows.map((row) => toClaimedJob(session.lanes.get(row[5]), row, fence))
@@ -292,30 +307,6 @@ export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJo
     log,
   }
 }
-
-/** The queues that a claim must not take from, those it may take from again, and when to claim again. */
-interface PausedNow {
-  readonly queues: ReadonlySet<string>
-  /** Queues whose pause is over but still has a row. */
-  readonly over: readonly string[]
-  readonly resumesInMs: number | null
-}
-
-function pausedNow(session: Session, now: number): PausedNow {
-  const pauses = readPauses(session)
-  if (pauses.size === 0) return NONE_PAUSED
-  const queues = new Set<string>()
-  const over: string[] = []
-  let nextAt = Infinity
-  for (const [queue, { until }] of pauses)
-    if (isPaused({ until: until ?? Infinity }, now)) {
-      queues.add(queue)
-      nextAt = Math.min(nextAt, until ?? Infinity)
-    } else over.push(queue)
-  return { queues, over, resumesInMs: nextAt === Infinity ? null : nextAt - now }
-}
-
-const NONE_PAUSED: PausedNow = { queues: new Set(), over: [], resumesInMs: null }
 
 /** Every queue that has a pause row, over or not. */
 export function readPauses(session: Session): Map<string, CurrentPause> {

@@ -1,4 +1,5 @@
 import type { State } from '../../../job/rules/states.js'
+import { laneOfTurn } from '../../../job/rules/turns.js'
 import { instant, sortOf } from '../../ordering.js'
 import type { NewJob } from '../../store.js'
 import type { ConflictSteps, Holder, Slot, WritePlan } from '../../verbs/conflicts.js'
@@ -6,7 +7,7 @@ import type { Session } from '../connection/session.js'
 import { replaceLabels } from './labels.js'
 import { endWaiting } from './moves.js'
 import { readForChange } from './read.js'
-import { noteTimes, writeJobs } from './write.js'
+import { noteTimes, turnColumns, writeJobs } from './write.js'
 
 /** An unfinished job that holds a key or a slot. */
 interface StoredHolder extends Holder {
@@ -125,8 +126,10 @@ function moveHolder(session: Session, job: NewJob, { seq, id, grp }: StoredHolde
     session.groupMoves.leave(before, before.state)
     session.groupMoves.enter({ group: grp, queue: job.queue }, isPausedOrBlocked(before.state) ? before.state : state)
   }
-  session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
+  const place = laneOfTurn(lane, job.turn?.limit ?? null)
+  session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), place, expiresAt, seq)
   session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
+  session.statement(session.queries.turnJob).run(...turnColumns(job), seq)
   replaceLabels(session, seq, job.options)
   noteTimes(session, dueAt, expiresAt, now)
 }

@@ -1,5 +1,6 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
+import type { JobTurn } from '../../../job/rules/turns.js'
 import type { JobRow } from '../../store.js'
 import { toEncoded } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
@@ -16,9 +17,13 @@ export function readKeyed(session: Session, name: string, key: string): JobRow |
 }
 
 /** The job with its lane, read by the transaction that is about to change it. */
-export function readForChange(session: Session, id: string): (JobRow & { readonly lane: number }) | undefined {
+export function readForChange(session: Session, id: string): (JobRow & { readonly lane: number; readonly jobTurn: JobTurn }) | undefined {
   const row = session.statement(session.queries.changeTarget).get(id) as StoredRow | undefined
-  return row === undefined ? undefined : { ...toJobRow(row), lane: row.lane }
+  return row === undefined ? undefined : { ...toJobRow(row), lane: row.lane, jobTurn: jobTurnOf(row) }
+}
+
+function jobTurnOf({ turn, rate_turn, weight }: StoredRow): JobTurn {
+  return { limit: turn, rate: rate_turn, weight }
 }
 
 export interface StoredRow {
@@ -27,6 +32,9 @@ export interface StoredRow {
   readonly name: string
   readonly queue: string
   readonly lane: number
+  readonly turn: number | null
+  readonly rate_turn: number | null
+  readonly weight: number | null
   readonly priority: number
   readonly key: string | null
   readonly grp: string | null

@@ -11,8 +11,11 @@ import { appendHistory, keepUntil } from './moves.js'
 import { beatOf } from '../../workers.js'
 import type { WorkerBeat, WorkerRow } from '../../workers.js'
 import { noteEnds } from './moves.js'
+import { noteHealth } from '../../verbs/outages.js'
+import { runVerb } from '../../verbs/verb.js'
 import { settleSteps } from './sequences.js'
 import { endClaim, placeWorkflow, writeLogs } from './workflows.js'
+import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 
@@ -40,8 +43,14 @@ export function settleJobs(
   dropRequests(session, requested.refs, refused)
   settleSteps(session, settled, refused)
   if (placed !== settled) endClaims(session, placed, requested.settled, refused, now)
+  noteAllHealth(session, requested.settled, refused, now)
   countMoves(session)
   return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
+}
+
+function noteAllHealth(session: Session, settled: readonly SettledJob[], refused: readonly number[], now: number): void {
+  const noted = settled.filter(({ health, ref }) => health !== undefined && !refused.includes(ref))
+  if (noted.length > 0) runVerb(noteHealth(new SessionAt(session, now), noted))
 }
 
 function isWorkflow({ workflow }: SettledJob): boolean {

@@ -1,15 +1,20 @@
+import type { Probe } from '../../../job/rules/outage.js'
 import type { Promoted } from '../../store.js'
 import { isAnyTodo, workOffLinks } from './links.js'
 import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'
 import { wakeDue } from './inbox.js'
 import { JobSession } from './job-session.js'
+import { holdAndProbe } from '../../verbs/outages.js'
+import { runVerb } from '../../verbs/verb.js'
+import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 
 /**
  * Makes due jobs ready, enqueues the `whenDone` jobs of complete groups, and returns expired jobs; within the current
  * transaction, at most `limit` of each.
  */
-export function promoteJobs(session: Session, limit: number, now: number): Promoted {
+export function promoteJobs(session: Session, limit: number, now: number, probe: Probe): Promoted {
+  runVerb(holdAndProbe(new SessionAt(session, now), probe, limit))
   const links = isAnyTodo(session) ? workOffLinks(session, limit, now) : NO_LINKS
   const promoted = isAnyGroup(session)
     ? promoteMembers(session, limit, now)

@@ -59,7 +59,7 @@ function areAlike(jobs: readonly NewJob[], from: number, to: number): boolean {
   const { queue, name, priority, group } = jobs[from] as NewJob
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
-    if (job.options !== null || job.key !== null || job.name !== name) return false
+    if (job.options !== null || job.key !== null || job.turn !== undefined || job.name !== name) return false
     if (job.queue !== queue || job.priority !== priority || job.group !== group) return false
   }
   return true
@@ -80,9 +80,14 @@ function bodies(session: Session, jobs: readonly NewJob[], from: number, to: num
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     const { lane } = session.lanes.need(job.queue, job.name)
-    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now, job.group ?? null)
+    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now, job.group ?? null, ...turnColumns(job))
   }
   return { sql: session.queries.insertJobs(to - from), values }
+}
+
+/** turn, rate_turn, weight */
+export function turnColumns({ turn }: NewJob): [number | null, number | null, number | null] {
+  return [turn?.limit ?? null, turn?.rate ?? null, turn?.weight ?? null]
 }
 
 interface RunOfEqualTimes {

@@ -1,0 +1,45 @@
+import type { JobLimits, QueueLimits } from '../job/rules/limits.js'
+import type { Claimed, ClaimRequest } from './store.js'
+
+/** Part of the leases role: claims under limits and rates. */
+export interface LimitStore {
+  /**
+   * Claims ready jobs that are under a limit or a rate, or have a key, under one new fence. A job is taken only while
+   * all its limits have a free slot and all its rates room in the window that ends now, by the store's clock and for
+   * the whole fleet. The keys of a lane take turns.
+   */
+  claimLimited(request: LimitedClaimRequest): Promise<LimitedClaimed>
+}
+
+export interface LimitedClaimRequest extends ClaimRequest {
+  /** The limits of the jobs that this worker can run, by name. */
+  readonly limits: ReadonlyMap<string, JobLimits>
+}
+
+export interface LimitedClaimed extends Claimed {
+  /** How many of the jobs start at once; the others are held. */
+  readonly starting: number
+  /** A ready job waits for a slot: a settlement, also of another process, may free it. */
+  readonly waitsForSlot: boolean
+}
+
+/** The limits of one queue, to be stored; null removes them. */
+export interface QueueLimitsChange {
+  readonly queue: string
+  readonly limits: QueueLimits | null
+}
+
+/** What is stored of a queue beside its pause. */
+export interface QueueState {
+  readonly limits: QueueLimits
+  readonly outages: readonly QueueOutage[]
+}
+
+/** A job of the queue whose retries are held, or were until a moment ago. */
+export interface QueueOutage {
+  readonly name: string
+  readonly state: 'closed' | 'opening'
+  readonly since: number
+  /** The retries that are due and held. */
+  readonly waiting: number
+}

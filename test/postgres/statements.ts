@@ -111,13 +111,14 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     ended: [{ ref: String(held.ref), started_at: 1, keep_ms: 1, state: 'done', attempt: 1, retries: 0, crashes: 0 }],
   })
   const asRead = (columns: object): string => json([{ ref: String(ready), version: '1', ...columns }])
-  const claim = [null, 'w1', '77', '3', '10', '[]', null, null, '[]', 'true']
+  const claim = [null, 'w1', '77', '3', '10', '[]', null, null, '[]', 'true', null]
   const claimFromLanes = [
     ...claim.slice(0, 6),
     json([{ lane: 2, queue: 'q2', name: 'n2' }]),
     '9000000000000',
     '[]',
     'true',
+    null,
   ]
   const end = [null, list(held.fence), list(held.ref), list(held.fence), list(1), '1', 'w1', '["{}"]', list()]
   return {
@@ -231,6 +232,41 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     readAudit: ['1', json({ actor: 'ada', verb: null, target: null, since: null, cursor: null }), '50'],
     dropPause: ['p1'],
     anyHeld: [],
+    limitedLanes: [null, 'w1', json(['n2'])],
+    lockLimits: [json(['limit job n2'])],
+    nextTurns: [json([{ no: 0, first: '-12884901887', last: '-8589934592' }]), '10'],
+    readTurns: [list(2), '10'],
+    limitedSuspects: [list(18), '10'],
+    limitsInUse: [json(['job n2']), json(['job n2']), '1'],
+    takeLimited: [
+      'w1',
+      '79',
+      '1',
+      json([{ no: 0, ref: String(ready), turn: 2, sort: 1 }]),
+      '1',
+      json([{ bucket: 'job n2', ref: String(ready) }]),
+      json([{ bucket: 'job n2', ref: String(ready), step: 1, weight: 1, until: 9 }]),
+      json([{ lane: 2, last: 2 }]),
+    ],
+    takeLimitedSuspect: ['w1', '80', '1', String(refOf(17)), '[]', '[]'],
+    dropSlots: [],
+    dropWindows: ['1'],
+    shortenWindows: [json([{ bucket: 'job n2', until: 1 }])],
+    putQueueLimits: ['q2', '1', null, null, '1'],
+    dropQueueLimits: ['new'],
+    readQueueLimits: [],
+    addOutage: ['q2', 'n2'],
+    lockOutage: ['q2', 'n2'],
+    putOutage: ['2', 'closed', '5', '1', '1'],
+    dropOutage: ['3'],
+    closedOutages: [],
+    holdRetries: ['1', '10'],
+    heldRange: ['2'],
+    takeProbe: ['2', '1', '2'],
+    releaseProbe: ['2', '1'],
+    releaseHeld: ['2', '10'],
+    someHeld: ['2'],
+    readOutages: ['q2'],
     sweepSlots: [null, 'n2', 'u', '40', '10'],
     promoteJobs: [null, '10'],
     nextTimes: ['1'],

@@ -150,6 +150,10 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
       const claimed = await leases.claimJobs(request)
       return { ...claimed, jobs: claimed.jobs.map(open) }
     },
+    claimLimited: async (request) => {
+      const claimed = await leases.claimLimited(request)
+      return { ...claimed, jobs: claimed.jobs.map(open) }
+    },
     confirmJobs: (held) => leases.confirmJobs(held),
     readRequests: () => leases.readRequests(),
     reportJobs: (reports) => leases.reportJobs(reports.map((report) => sealReport({ keys, seals }, report))),

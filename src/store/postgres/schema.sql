@@ -499,8 +499,9 @@ CREATE INDEX waiting_state ON millrace.waiting USING btree (state, ref);
 
 CREATE INDEX waiting_suspect ON millrace.waiting USING btree (lane) WHERE (state = 'ready'::text);
 
-CREATE INDEX workflows_wake ON millrace.workflows USING btree (wake_at) WHERE ((wake_at IS NOT NULL) AND (paused_from IS NULL));
 CREATE INDEX windows_until ON millrace.windows USING btree (until);
+
+CREATE INDEX workflows_wake ON millrace.workflows USING btree (wake_at) WHERE ((wake_at IS NOT NULL) AND (paused_from IS NULL));
 
 CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
  RETURNS uuid

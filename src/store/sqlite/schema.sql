@@ -46,7 +46,6 @@ CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_
 
 CREATE UNIQUE INDEX millrace_steps_address on millrace_steps (seq, run, address);
 
-CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
 CREATE INDEX millrace_windows_until on millrace_windows (until);
 
 CREATE TABLE millrace_audit (
@@ -63,6 +62,7 @@ CREATE TABLE millrace_audit (
   reason text,
   keep_until integer
 ) strict;
+CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
 
 CREATE TABLE millrace_clock_steps (
   seq integer primary key

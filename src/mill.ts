@@ -247,6 +247,8 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   configure(change: Partial<MillOptions>): void {
     checkChange(change)
     this.#options = { ...this.#options, ...givenOf(change) }
+    if (this.#started !== undefined && change.queues !== undefined)
+      this.#storeLimits().catch((error: unknown) => this.#events.storeFailed('store the limits of queues', error))
     this.#started?.configure(this.#workerOptions())
   }
 

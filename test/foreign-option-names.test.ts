@@ -67,7 +67,7 @@ test.each([
   [{ handler: () => 1 }, 'handler is not an option; use run'],
   [{ schema: {} }, 'schema is not an option; use input'],
   [{ concurrency: 5 }, 'concurrency is not an option; use millrace({ queues'],
-  [{ limiter: { max: 1 } }, 'limiter is not an option; rates are not yet part'],
+  [{ limiter: { max: 1 } }, 'limiter is not an option; use rate: { max'],
   [{ retry: { attempts: 3 } }, 'retry.attempts is not an option; use limit'],
   [{ retry: { backoff: { delay: 1 } } }, 'retry.backoff.delay is not an option; use start'],
   [{ keep: { age: 5 } }, 'keep.age is not an option; write a duration'],
@@ -84,7 +84,7 @@ test.each([
   ['lockDuration', 'use lease'],
   ['maxStalledCount', 'use crashBudget'],
   ['defaultJobOptions', 'use retry, timeout and keep'],
-  ['limiter', 'rates are not yet part'],
+  ['limiter', 'use rate: { max'],
 ])('millrace() with %s is refused with the advice: %s', (name, advice) => {
   expect(said(problemsOf(() => checkMillOptions({ [name]: 1 }, 'x')))).toContain(`${name} is not an option; ${advice}`)
 })
@@ -93,7 +93,7 @@ test.each([
   ['tz', 'use timezone'],
   ['pattern', 'the rule is the fourth argument'],
   ['startDate', 'use from'],
-  ['limiter', 'rates are not yet part'],
+  ['limiter', 'use rate: { max'],
   ['jobId', 'the id is the first argument'],
 ])('a schedule with %s is refused with the advice: %s', (name, advice) => {
   const { problems } = checkRecurring('id', '0 9 * * *', { [name]: 1 })

@@ -60,7 +60,21 @@ const FOR_EVER = '\u221e'
 export function templateOf(row: NewJob, onDuplicate: OnDuplicate, expiresMs: number | null): JobTemplate {
   const { name, queue, priority, key, unique, group, turn, options, after, onParentFailure } = row
   const payload = writtenOf(row.payload)
-  return { name, queue, priority, key, unique, group, turn, onDuplicate, payload, options, expiresMs, after, onParentFailure }
+  return {
+    name,
+    queue,
+    priority,
+    key,
+    unique,
+    group,
+    turn,
+    onDuplicate,
+    payload,
+    options,
+    expiresMs,
+    after,
+    onParentFailure,
+  }
 }
 
 function writtenOf(payload: Encoded): StoredValue {

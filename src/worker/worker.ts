@@ -181,7 +181,8 @@ export class Worker {
 
   #stopClaiming(): void {
     this.#stopping = true
-    for (const cancel of [this.#pollTimer, this.#retryTimer, this.#stopHints, ...this.#resumeTimers.values()]) cancel?.()
+    for (const cancel of [this.#pollTimer, this.#retryTimer, this.#stopHints, ...this.#resumeTimers.values()])
+      cancel?.()
     this.#quarantine.stop()
     this.#inFlight.close()
   }
@@ -377,9 +378,10 @@ export class Worker {
   #wakeAtResume(kind: ClaimKind, inMs: number | null): void {
     this.#resumeTimers.get(kind)?.()
     if (inMs === null) this.#resumeTimers.delete(kind)
-    else this.#resumeTimers.set(
-      kind,
-      this.#parts.world.timers.after(inMs, () => this.wake()),
-    )
+    else
+      this.#resumeTimers.set(
+        kind,
+        this.#parts.world.timers.after(inMs, () => this.wake()),
+      )
   }
 }

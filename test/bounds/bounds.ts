@@ -1,4 +1,5 @@
 import type { Bound } from './bound.js'
+import { claimLimits } from './claim-limits.js'
 import { codecLimits } from './codec-limits.js'
 import { enqueueLimits } from './enqueue-limits.js'
 import { observingLimits } from './observing-limits.js'
@@ -22,6 +23,7 @@ export const bounds: readonly Bound[] = [
   ...upkeepBatches,
   ...scheduleLimits,
   ...workerLimits,
+  ...claimLimits,
   ...placeLimits,
   ...sqlLimits,
   ...sequenceLimits,

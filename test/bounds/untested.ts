@@ -34,12 +34,15 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/store/sqlite/wake/wake-file.ts#SLOTS_MAX',
       'src/store/sqlite/wake/wake-file.ts#SLOT_BYTES',
       'src/world/processes.ts#STARTED_FIELD',
+      'src/job/rules/turns.ts#TURN_SPAN',
     ],
   },
   {
     why: 'a pure wait, or how often something is done: one more millisecond changes no result',
     bounds: [
       'src/client/read/result-waiters.ts#POLL_FIRST_MS',
+      'src/job/rules/outage.ts#PROBE_EVERY_MS',
+      'src/job/rules/limits.ts#STEPS_PER_WINDOW',
       'src/worker/in-flight/in-flight.ts#YIELD_AFTER_MS',
       'src/worker/in-flight/sequence-items.ts#RETRY_FIRST_MS',
       'src/worker/in-flight/sequence-items.ts#RETRY_MAX_MS',
@@ -280,5 +283,13 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/workflow/driver.ts#SILENT_MS',
       'src/workflow/scope.ts#SCOPES_MAX',
     ],
+  },
+  {
+    why: 'more suspects than this only wait for the next claim, which takes one of them; the contract of limits claims them one at a time',
+    bounds: ['src/store/sqlite/verbs/limits.ts#SUSPECTS_MAX', 'src/store/postgres/verbs/limits.ts#SUSPECTS_MAX'],
+  },
+  {
+    why: 'the contract of outages counts the rounds in which held retries are released',
+    bounds: ['src/job/rules/outage.ts#RELEASED_PER_SUCCESS'],
   },
 ]

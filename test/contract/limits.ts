@@ -52,7 +52,7 @@ export const limitCases: readonly ContractCase[] = [
     assert.equal((await b.claim(worker, { names })).jobs.length, 1, 'without limits any claim takes its jobs')
   }),
 
-  contract('a claim says that queues have limits or jobs have keys, and is told nothing of them otherwise', async (b) => {
+  contract('a claim reports that queues have limits or that jobs with keys are ready', async (b) => {
     const worker = await b.worker()
     assert.equal((await b.claim(worker)).limited, undefined)
     await b.insert([keyed(b, 'a')])
@@ -83,13 +83,19 @@ export const limitCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const order: string[] = []
     for (let round = 0; round < 6; round += 1)
-      for (const job of (await claimLimited(b, worker, { limits, max: 4, starting: 4 })).jobs) order.push(job.payload as string)
+      for (const job of (await claimLimited(b, worker, { limits, max: 4, starting: 4 })).jobs)
+        order.push(job.payload as string)
     for (let from = 0; from + 9 <= order.length; from += 1)
-      assert.equal(new Set(order.slice(from, from + 9)).size, 9, `each key once in ${order.slice(from, from + 9).join()}`)
+      assert.equal(
+        new Set(order.slice(from, from + 9)).size,
+        9,
+        `each key once in ${order.slice(from, from + 9).join()}`,
+      )
     await b.insert([keyed(b, 'late')])
     for (let round = 0; !order.includes('"late"'); round += 1) {
       assert.ok(round < 20, `the job of the new key starts within a turn, got ${order.slice(24).join()}`)
-      for (const job of (await claimLimited(b, worker, { limits, max: 1, starting: 1 })).jobs) order.push(job.payload as string)
+      for (const job of (await claimLimited(b, worker, { limits, max: 1, starting: 1 })).jobs)
+        order.push(job.payload as string)
     }
     assert.ok(order.indexOf('"late"') - 24 <= 9, 'at most one job of each other key comes before it')
   }),
@@ -222,7 +228,13 @@ export const limitCases: readonly ContractCase[] = [
     await b.settle(await takes('retried'), { to: 'ready' })
     assert.equal(await b.pause(id as string, 'ready'), 'changed')
     assert.equal(await b.resume(id as string), 'changed')
-    const moved = { id: id as string, from: 'ready', to: 'ready', keepMs: Infinity, edit: { queue: 'elsewhere' } } as const
+    const moved = {
+      id: id as string,
+      from: 'ready',
+      to: 'ready',
+      keepMs: Infinity,
+      edit: { queue: 'elsewhere' },
+    } as const
     assert.equal(await b.store.jobs.changeJob(moved), 'changed')
     assert.equal((await b.claim(worker)).jobs.length, 0, 'only a claim under limits takes it')
     await b.settle(await takes('moved'), { to: 'failed', error: '{}' })

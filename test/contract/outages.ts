@@ -14,7 +14,10 @@ export const outageCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const jobs = await running(b, worker, 4)
     await fail(b, jobs.slice(0, 2))
-    assert.deepEqual((await b.claim(worker)).failing?.map(({ queue, name }) => [queue, name]), [['default', 'mail']])
+    assert.deepEqual(
+      (await b.claim(worker)).failing?.map(({ queue, name }) => [queue, name]),
+      [['default', 'mail']],
+    )
     await b.settle(jobs[2] as ClaimedJob, SUCCEEDED)
     assert.equal((await b.claim(worker)).failing, undefined, 'a success in between ends the count')
     await b.insert(Array.from({ length: 2 }, () => b.job()))
@@ -33,23 +36,26 @@ export const outageCases: readonly ContractCase[] = [
     assert.equal(await b.state(fresh), 'running')
   }),
 
-  contract('a closed lane gets one probe per poll, whichever worker asks, and none before a retry is due', async (b) => {
-    const worker = await b.worker()
-    await fail(b, await running(b, worker, 6), 500)
-    assert.equal(await promote(b), 0)
-    b.clock.now += 500
-    const times: number[] = []
-    for (let at = 0; at < 3_500; at += 100) {
-      const promoted = (await promote(b)) + (await promote(b))
-      if (promoted > 0) times.push(at)
-      assert.ok(promoted <= 1, `one probe at a time, got ${promoted}`)
-      const { jobs } = await b.claim(worker)
-      await fail(b, jobs, 60_000)
-      b.clock.now += 100
-    }
-    assert.deepEqual(times, [0, 1_000, 2_000, 3_000])
-    assert.equal((await outages(b))[0]?.waiting, 2)
-  }),
+  contract(
+    'a closed lane gets one probe per poll, whichever worker asks, and none before a retry is due',
+    async (b) => {
+      const worker = await b.worker()
+      await fail(b, await running(b, worker, 6), 500)
+      assert.equal(await promote(b), 0)
+      b.clock.now += 500
+      const times: number[] = []
+      for (let at = 0; at < 3_500; at += 100) {
+        const promoted = (await promote(b)) + (await promote(b))
+        if (promoted > 0) times.push(at)
+        assert.ok(promoted <= 1, `one probe at a time, got ${promoted}`)
+        const { jobs } = await b.claim(worker)
+        await fail(b, jobs, 60_000)
+        b.clock.now += 100
+      }
+      assert.deepEqual(times, [0, 1_000, 2_000, 3_000])
+      assert.equal((await outages(b))[0]?.waiting, 2)
+    },
+  ),
 
   contract('the probe is picked among the held retries', async (b) => {
     const worker = await b.worker()
@@ -65,7 +71,10 @@ export const outageCases: readonly ContractCase[] = [
       b.clock.now += POLL
     }
     assert.equal(picked.size, 4)
-    assert.ok(picked.has(jobs[0]?.id as string) && picked.has(jobs[9]?.id as string), 'the first and the last are among them')
+    assert.ok(
+      picked.has(jobs[0]?.id as string) && picked.has(jobs[9]?.id as string),
+      'the first and the last are among them',
+    )
   }),
 
   contract('the first success opens it and the held retries start in growing rounds', async (b) => {
@@ -94,32 +103,49 @@ export const outageCases: readonly ContractCase[] = [
     const second = (await b.claim(worker)).jobs
     assert.equal(second.length, 2)
     await fail(b, second.slice(0, 1))
-    assert.deepEqual((await outages(b)).map(({ state, waiting }) => [state, waiting]), [['closed', 9]])
+    assert.deepEqual(
+      (await outages(b)).map(({ state, waiting }) => [state, waiting]),
+      [['closed', 9]],
+    )
     await b.settle(second[1] as ClaimedJob, {})
     assert.equal(await promote(b), 0, 'the next probe comes with the next poll')
     b.clock.now += POLL
     assert.equal(await promote(b), 1)
   }),
 
-  contract('one lane is closed by itself, and a held retry can be cancelled, paused, edited and run by a person', async (b) => {
-    const worker = await b.worker()
-    await b.insert([b.job({ name: 'other' })])
-    const [other] = (await b.claim(worker, { names: ['other'] })).jobs
-    const jobs = await running(b, worker, 5)
-    await fail(b, jobs)
-    await b.settle(other as ClaimedJob, { to: 'retrying', delayMs: 0, retries: 1, error: '{}', ...FAILED })
-    assert.equal(await promote(b), 2, 'the probe of the one, and the retry of the other')
-    assert.equal((await b.claim(worker, { names: ['other'] })).jobs.length, 1)
-    const probe = (await b.claim(worker)).jobs[0]?.id
-    const [one, two, three, four] = jobs.map((job) => job.id).filter((id) => id !== probe) as [string, string, string, string]
-    const keepMs = Infinity
-    assert.equal(await b.store.jobs.changeJob({ id: one, from: 'retrying', to: 'cancelled', keepMs }), 'changed')
-    assert.equal(await b.pause(two, 'retrying'), 'changed')
-    assert.equal(await b.resume(two), 'changed')
-    assert.equal(await b.store.jobs.changeJob({ id: three, from: 'retrying', to: 'ready', due: { inMs: 0 }, keepMs }), 'changed')
-    assert.deepEqual([await b.state(one), await b.state(two), await b.state(four)], ['cancelled', 'ready', 'retrying'])
-    assert.equal((await outages(b))[0]?.waiting, 1)
-  }),
+  contract(
+    'one lane is closed by itself, and a held retry can be cancelled, paused, edited and run by a person',
+    async (b) => {
+      const worker = await b.worker()
+      await b.insert([b.job({ name: 'other' })])
+      const [other] = (await b.claim(worker, { names: ['other'] })).jobs
+      const jobs = await running(b, worker, 5)
+      await fail(b, jobs)
+      await b.settle(other as ClaimedJob, { to: 'retrying', delayMs: 0, retries: 1, error: '{}', ...FAILED })
+      assert.equal(await promote(b), 2, 'the probe of the one, and the retry of the other')
+      assert.equal((await b.claim(worker, { names: ['other'] })).jobs.length, 1)
+      const probe = (await b.claim(worker)).jobs[0]?.id
+      const [one, two, three, four] = jobs.map((job) => job.id).filter((id) => id !== probe) as [
+        string,
+        string,
+        string,
+        string,
+      ]
+      const keepMs = Infinity
+      assert.equal(await b.store.jobs.changeJob({ id: one, from: 'retrying', to: 'cancelled', keepMs }), 'changed')
+      assert.equal(await b.pause(two, 'retrying'), 'changed')
+      assert.equal(await b.resume(two), 'changed')
+      assert.equal(
+        await b.store.jobs.changeJob({ id: three, from: 'retrying', to: 'ready', due: { inMs: 0 }, keepMs }),
+        'changed',
+      )
+      assert.deepEqual(
+        [await b.state(one), await b.state(two), await b.state(four)],
+        ['cancelled', 'ready', 'retrying'],
+      )
+      assert.equal((await outages(b))[0]?.waiting, 1)
+    },
+  ),
 
   contract('a group counts held, probed and released retries as any others', async (b) => {
     const worker = await b.worker()

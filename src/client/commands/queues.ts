@@ -7,6 +7,8 @@ import { parseWhen } from '../../job/duration/duration.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { QueueChange, CurrentPause } from '../../store/queues.js'
 import type { Due, Store } from '../../store/store.js'
+import type { QueueOutage, QueueState } from '../../store/limits.js'
+import type { Claim, Due, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { waitForLookAhead } from './look-ahead.js'
 import { whenOf } from '../enqueue/prepare.js'
@@ -21,6 +23,8 @@ export interface QueueHandle {
   /** Ends the pause. */
   resume(options?: CommandOptions): Promise<void>
   /** Whether it is paused, since when, and until when. */
+  resume(): Promise<void>
+  /** Whether it is paused, its limits, and the outages of its jobs. */
   get(): Promise<QueueRecord>
 }
 
@@ -32,6 +36,25 @@ export interface QueueRecord {
   readonly pausedAt: Date | undefined
   /** When the pause ends by itself; undefined when the queue is not paused, or until `resume()`. */
   readonly pausedUntil: Date | undefined
+  /** Jobs in flight at once, in all processes together; undefined without a limit. */
+  readonly limit: { readonly max: number } | undefined
+  /** Starts in any window of `perMs`, in all processes together; undefined without a rate. */
+  readonly rate: { readonly max: number; readonly perMs: number } | undefined
+  /** The jobs of the queue whose retries are held because of an outage, or are being released after it. */
+  readonly outages: readonly OutageRecord[]
+}
+
+/** An outage of one job of a queue. */
+export interface OutageRecord {
+  readonly job: string
+  /** 'probing': retries are held, one of them is tried per poll. 'opening': one succeeded, and they are being released. */
+  readonly state: 'probing' | 'opening'
+  /** Since when retries are held. */
+  readonly since: Date
+  /** The retries that are due and held. */
+  readonly waiting: number
+  /** In words: `orders: probing, 412 waiting`. */
+  readonly text: string
 }
 
 export interface QueueParts {
@@ -55,7 +78,13 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
       thenOrRetry(parts.store.queues.resumeQueue(queue, auditOf(parts, queue, 'resume', options)), (isResumed) => {
         if (isResumed) parts.paused(queue, undefined)
       }),
-    get: async () => toRecord(queue, await parts.store.queues.readPause(queue)),
+    get: async () => {
+      const [pause, state] = await Promise.all([
+        parts.store.queues.readPause(queue),
+        parts.store.queues.readQueue(queue),
+      ])
+      return toRecord(queue, pause, state)
+    },
   }
 }
 
@@ -89,11 +118,19 @@ function untilOf(when: unknown, subject: string, world: World): Due {
   throw new InvalidOptionsError(`${subject}.pauseUntil()`, [{ path: 'when', message }])
 }
 
-function toRecord(name: string, pause: CurrentPause | undefined): QueueRecord {
+function toRecord(name: string, pause: CurrentPause | undefined, { limits, outages }: QueueState): QueueRecord {
   return {
     name,
     paused: pause !== undefined,
     pausedAt: pause === undefined ? undefined : new Date(pause.pausedAt),
     pausedUntil: pause === undefined || pause.until === null ? undefined : new Date(pause.until),
+    limit: limits.limit,
+    rate: limits.rate,
+    outages: outages.map(toOutage),
   }
+}
+
+function toOutage({ name, state, since, waiting }: QueueOutage): OutageRecord {
+  const shown = state === 'closed' ? 'probing' : 'opening'
+  return { job: name, state: shown, since: new Date(since), waiting, text: `${name}: ${shown}, ${waiting} waiting` }
 }

@@ -175,8 +175,8 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue({ in: '1h', at: new Date() }))).toBe('options has both in and at; give one of them')
   })
 
-  test.each(['limit', 'rate'])('are refused for %s, which is not yet built', (name) => {
-    expect(only(enqueue({ [name]: 'x' }))).toMatch(`options.${name} is not yet part of this version; until then: `)
+  test.each(['limit', 'rate'])('are refused for %s, which belongs to the job', (name) => {
+    expect(only(enqueue({ [name]: 'x' }))).toMatch(`options.${name} is not an option; it belongs to the job`)
   })
 
   test('are refused for a tx that is no object; the store checks the rest', () => {
@@ -316,12 +316,9 @@ describe('the options of a job', () => {
     expect(only(define({ [name]: value }))).toMatch(message)
   })
 
-  test.each(['limit', 'rate', 'outage', 'partition', 'capture', 'minVersion'])(
-    'are refused for %s, which is not yet built',
-    (name) => {
-      expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)
-    },
-  )
+  test.each(['partition', 'capture', 'minVersion'])('are refused for %s, which is not yet built', (name) => {
+    expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)
+  })
 
   test('are refused for accepts beside input, which would not be called', () => {
     const both = define({ run: () => 1, input: schema, accepts: () => true })
@@ -333,7 +330,8 @@ describe('the options of a job', () => {
       'rnu',
       'queue',
       'timeout',
-      'rate',
+      'rate.max',
+      'rate.per',
     ])
   })
 })
@@ -347,7 +345,7 @@ describe('a category', () => {
 })
 
 test('a category is refused for an option that is not yet built, or is that of another library', () => {
-  expect(() => category('c', { rate: '5/s' } as object)).toThrow('rate is not yet part of this version')
+  expect(() => category('c', { capture: {} } as object)).toThrow('capture is not yet part of this version')
   expect(() => category('c', { attempts: 3 } as object)).toThrow(/attempts is not an option; .*retry/)
 })
 

@@ -194,7 +194,6 @@ const isHandler: Check = (value) => {
   return typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
 }
 
-
 const JOB_FIELDS: Fields = {
   fields: {
     description: isTitle,

@@ -28,12 +28,12 @@ describe('a job', () => {
   })
 
   test('is refused with every problem, and its name', () => {
-    const wrong = { rnu: 1, queue: '', rate: { max: 1, per: '1s' } }
+    const wrong = { rnu: 1, queue: '', rate: { max: 0, per: '1s' } }
     expect(() => job('', wrong as never)).toThrow(InvalidOptionsError)
     try {
       job('', wrong as never)
     } catch (error) {
-      expect((error as InvalidOptionsError).problems.map((p) => p.path)).toEqual(['name', 'rnu', 'queue', 'rate'])
+      expect((error as InvalidOptionsError).problems.map((p) => p.path)).toEqual(['name', 'rnu', 'queue', 'rate.max'])
       expect((error as Error).message).toContain('job("")')
     }
   })

@@ -39,6 +39,7 @@ const FOREIGN_SHARED_OPTIONS: ForeignOptionNames = {
 
 export const FOREIGN_ENQUEUE_OPTIONS: ForeignOptionNames = {
   ...FOREIGN_SHARED_OPTIONS,
+  ...forEachName('limit rate', 'it belongs to the job: job(name, { run, limit: { max: 2 } })'),
   ...forEachName(
     'delay wait delayMs delaySeconds startIn',
     'use in: a duration from now, such as "5m" or milliseconds',
@@ -76,6 +77,10 @@ export const FOREIGN_JOB_OPTIONS: ForeignOptionNames = {
 }
 
 export const FOREIGN_MILL_OPTIONS: ForeignOptionNames = {
+  ...forEachName(
+    'limit rate',
+    'give it to a job, or to a queue: millrace({ queues: { mail: { limit: { max: 20 } } } })',
+  ),
   ...forEachName(
     'connection redis url connectionString database db path file filename dbPath pool pgPool',
     'use store: a path, a postgres:// URL, sqlite(…) or postgres(…)',

@@ -89,7 +89,9 @@ export function limitsOf(limit: LimitOptions | undefined, rate: RateOptions | un
   if (limit === undefined && rate === undefined) return undefined
   return {
     ...(limit === undefined ? {} : { limit: { max: limit.max, isKeyed: limit.key !== undefined } }),
-    ...(rate === undefined ? {} : { rate: { max: rate.max, perMs: perMsOf(rate.per), isKeyed: rate.key !== undefined } }),
+    ...(rate === undefined
+      ? {}
+      : { rate: { max: rate.max, perMs: perMsOf(rate.per), isKeyed: rate.key !== undefined } }),
   }
 }
 
@@ -119,7 +121,8 @@ export function turnOf(
     const isOther = limit?.key !== undefined && rate?.key !== undefined && ofRate !== ofLimit
     return { ok: true, turn: { limit: key, rate: isOther ? ofRate : null, weight: weight === 1 ? null : weight } }
   } catch (error) {
-    if (error instanceof WrongValue) return { ok: false, problem: { path: root, message: error.message }, cause: error.cause }
+    if (error instanceof WrongValue)
+      return { ok: false, problem: { path: root, message: error.message }, cause: error.cause }
     throw error
   }
 }
@@ -138,7 +141,9 @@ function numberOfKey(what: string, key: ((payload: never) => LimitKey) | undefin
   // eslint-disable-next-line typescript/no-base-to-string -- a primitive by now
   const text = String(value)
   if (text.length > LIMIT_KEY_MAX)
-    throw new WrongValue(`has no limit key: ${what} must return at most ${LIMIT_KEY_MAX} characters, got ${text.length}`)
+    throw new WrongValue(
+      `has no limit key: ${what} must return at most ${LIMIT_KEY_MAX} characters, got ${text.length}`,
+    )
   return keyNumber(text)
 }
 

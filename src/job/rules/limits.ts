@@ -64,7 +64,8 @@ export function gatesOf({ name, queue, job, ofQueue }: LimitedLane, candidate: C
   const key = keyOfTurn(candidate.turn)
   const slots: SlotGate[] = []
   const rates: RateGate[] = []
-  if (job?.limit !== undefined) slots.push({ bucket: bucketOf(name, job.limit.isKeyed ? key : null), max: job.limit.max })
+  if (job?.limit !== undefined)
+    slots.push({ bucket: bucketOf(name, job.limit.isKeyed ? key : null), max: job.limit.max })
   if (job?.rate !== undefined) {
     const { max, perMs, isKeyed } = job.rate
     // A weight above the rate, which was lowered since, would never fit: such a job needs an empty window.
@@ -174,8 +175,7 @@ class Buckets {
 
   take({ slots, rates }: Gates): boolean {
     let fits = true
-    for (const gate of slots)
-      if (this.#slotsLeft(gate) <= 0) [fits, this.waitsForSlot] = [false, true]
+    for (const gate of slots) if (this.#slotsLeft(gate) <= 0) [fits, this.waitsForSlot] = [false, true]
     for (const gate of rates) if (!this.#fits(gate)) fits = false
     if (!fits) return false
     for (const { bucket } of slots) this.#add(`slot ${bucket}`, 1)
@@ -210,9 +210,7 @@ export function stepOf(now: number, perMs: number): number {
 }
 
 /** What the chosen jobs use of each rate. */
-export function startsOf(
-  chosen: Admitted['chosen'],
-): Map<string, { readonly perMs: number; readonly weight: number }> {
+export function startsOf(chosen: Admitted['chosen']): Map<string, { readonly perMs: number; readonly weight: number }> {
   const starts = new Map<string, { perMs: number; weight: number }>()
   for (const { gates } of chosen)
     for (const { bucket, perMs, weight } of gates.rates)

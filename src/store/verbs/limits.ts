@@ -91,7 +91,10 @@ export function* takeLimited(steps: LimitSteps, request: LimitedClaimRequest, pl
   return answerOf(plan, yield* awaited(steps.take({ request, now: found.now, admitted, quarantined })))
 }
 
-export function answerOf({ found, admitted, quarantined, suspectStreak }: LimitedPlan, jobs: readonly ClaimedJob[]): LimitedClaimed {
+export function answerOf(
+  { found, admitted, quarantined, suspectStreak }: LimitedPlan,
+  jobs: readonly ClaimedJob[],
+): LimitedClaimed {
   return {
     now: found.now,
     jobs,
@@ -134,7 +137,10 @@ function* candidatesOf(
   const turnsByLane = yield* awaited(steps.nextTurns(lanes, request.max + 1))
   const turns = [...turnsByLane.values()].flat()
   if (turns.length === 0) return []
-  const most = Math.max(1, Math.min(request.max + 1, Math.ceil((2 * request.max) / Math.max(1, turns.length / lanes.length))))
+  const most = Math.max(
+    1,
+    Math.min(request.max + 1, Math.ceil((2 * request.max) / Math.max(1, turns.length / lanes.length))),
+  )
   const byTurn = new Map<number, Candidate[]>()
   for (const candidate of yield* awaited(steps.readTurns(turns, most))) {
     const known = byTurn.get(candidate.turn)

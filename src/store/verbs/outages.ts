@@ -46,7 +46,9 @@ function* noteLane(session: VerbSession, { queue, name, failures, successes, aft
   let outage: Outage | undefined = toOutage(row)
   if (successes > 0 && (outage.failures > 0 || outage.state !== 'counting')) {
     const isClosing = failures > 0
-    const released = isClosing ? [] : yield* awaited(session.rows('releaseHeld', lane, successes * RELEASED_PER_SUCCESS))
+    const released = isClosing
+      ? []
+      : yield* awaited(session.rows('releaseHeld', lane, successes * RELEASED_PER_SUCCESS))
     if (released.length > 0) session.note({ dueInMs: 0 })
     const held = yield* awaited(session.rows('someHeld', lane))
     outage = afterSuccess(outage, held.length > 0)

@@ -54,7 +54,12 @@ export class Quarantine {
 
   /** Whose turn it is. When that changes with time alone, a timer wakes the worker. */
   takeTurn(): Turn {
-    const [turns, turn] = nextTurn(this.#turns, this.#shortestStreak(), this.#parts.world.clock.monotonic(), this.#firstMs)
+    const [turns, turn] = nextTurn(
+      this.#turns,
+      this.#shortestStreak(),
+      this.#parts.world.clock.monotonic(),
+      this.#firstMs,
+    )
     if (this.isOn) return turn
     this.#turns = turns
     if (turn.leftMs !== null) this.#after(turn.leftMs, this.#wake)
@@ -62,12 +67,7 @@ export class Quarantine {
   }
 
   /** Notes what a claim returned: which suspects wait, and which begin now. */
-  observeClaim(
-    kind: ClaimKind,
-    { suspectStreak, isQuarantine, jobs }: Claimed,
-    fence: number,
-    worker: string,
-  ): void {
+  observeClaim(kind: ClaimKind, { suspectStreak, isQuarantine, jobs }: Claimed, fence: number, worker: string): void {
     if (suspectStreak === null) this.#streaks.delete(kind)
     else this.#streaks.set(kind, suspectStreak)
     if (isQuarantine) this.#begin(fence, jobs, worker)

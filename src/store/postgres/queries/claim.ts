@@ -1,4 +1,16 @@
-import { s, clock, sort, hasEnded, bodyOf, claimed, isLimited, isPaused, leaseOf, rare, laneOf } from './sql-fragments.js'
+import {
+  s,
+  clock,
+  sort,
+  hasEnded,
+  bodyOf,
+  claimed,
+  isLimited,
+  isPaused,
+  leaseOf,
+  rare,
+  laneOf,
+} from './sql-fragments.js'
 
 /**
  * The lanes of the worker's names and queues. Used while there are few lanes

@@ -358,7 +358,11 @@ async function filledLanes(session: Session, request: ClaimRequest, before: Last
   const queues = request.queues === undefined ? undefined : new Set(request.queues)
   const lanes: FilledLane[] = []
   const may = ({ name, queue, paused }: FilledLane): boolean =>
-    !paused && request.except?.includes(name) !== true && names?.has(name) !== false && queues?.has(queue) !== false && request.rooms.get(queue) !== 0
+    !paused &&
+    request.except?.includes(name) !== true &&
+    names?.has(name) !== false &&
+    queues?.has(queue) !== false &&
+    request.rooms.get(queue) !== 0
   for (let after = 0; ;) {
     const given = [String(after), String(FILLED_AT_ONCE), session.nowText] as const
     const rows = await session.query<FilledLane>(session.queries.filledLanes, ...given)

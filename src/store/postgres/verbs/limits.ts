@@ -62,7 +62,12 @@ class PostgresLimits implements LimitSteps {
 
   async findLanes({ worker, limits }: LimitedClaimRequest): Promise<FoundLanes> {
     const names = JSON.stringify([...limits.keys()])
-    const [row] = await this.#session.query<FoundRow>(this.#session.queries.limitedLanes, this.#session.nowText, worker, names)
+    const [row] = await this.#session.query<FoundRow>(
+      this.#session.queries.limitedLanes,
+      this.#session.nowText,
+      worker,
+      names,
+    )
     const lanes = JSON.parse(row?.lanes ?? '[]') as LaneRow[]
     const queues = limitsOfRows(lanes)
     return {
@@ -142,7 +147,13 @@ class PostgresLimits implements LimitSteps {
       gates.slots.map(({ bucket }) => ({ bucket, ref })),
     )
     const starts = admitted.chosen.flatMap(({ candidate: { ref }, gates }) =>
-      gates.rates.map(({ bucket, perMs, weight }) => ({ bucket, ref, step: stepOf(now, perMs), weight, until: now + perMs })),
+      gates.rates.map(({ bucket, perMs, weight }) => ({
+        bucket,
+        ref,
+        step: stepOf(now, perMs),
+        weight,
+        until: now + perMs,
+      })),
     )
     if (slots.length > 0) await this.#session.query(queries.dropSlots)
     if (starts.length > 0) await this.#session.query(queries.dropWindows, String(now))

@@ -21,9 +21,13 @@ export async function promoteAll(
   whole: Run,
 ): Promise<Promoted & { readonly moved: boolean }> {
   const before = await plain((session) => promoteJobs(session, limit))
-  const { todo, wakes, now, closed: _closed, ...first } = before.closed
-    ? await promoteProbes(before, limit, probe, plain, whole)
-    : before
+  const {
+    todo,
+    wakes,
+    now,
+    closed: _closed,
+    ...first
+  } = before.closed ? await promoteProbes(before, limit, probe, plain, whole) : before
   const woken = wakes ? await whole((session) => wakeDue(session, now, limit)) : 0
   if (!todo) return woken === 0 ? first : { ...first, promoted: first.promoted + woken, again: true }
   const {
@@ -45,7 +49,13 @@ export async function promoteAll(
 }
 
 /** An outage has closed a lane: its due retries are held, and those that are released are promoted. */
-async function promoteProbes(before: PromotedPart, limit: number, probe: Probe, plain: Run, whole: Run): Promise<PromotedPart> {
+async function promoteProbes(
+  before: PromotedPart,
+  limit: number,
+  probe: Probe,
+  plain: Run,
+  whole: Run,
+): Promise<PromotedPart> {
   await whole((session) => awaitVerb(holdAndProbe(session, probe, limit)))
   const after = await plain((session) => promoteJobs(session, limit))
   return { ...after, promoted: before.promoted + after.promoted }
@@ -64,10 +74,7 @@ interface PromotedPart extends Promoted {
  * Makes due jobs ready and lists the expired ones; also returns whether there are to-dos, and whether members of groups
  * have moved.
  */
-async function promoteJobs(
-  session: Session,
-  limit: number,
-): Promise<PromotedPart> {
+async function promoteJobs(session: Session, limit: number): Promise<PromotedPart> {
   const [row] = await session.query<{ promoted: number; now: unknown }>(
     session.queries.promoteJobs,
     session.nowText,

@@ -6,7 +6,14 @@ import type { ClaimedJob } from '../../store.js'
 import { limitsOfRows } from '../../verbs/queue-limits.js'
 import type { QueueLimitsRow } from '../../verbs/queue-limits.js'
 import { answerOf, isNothing, planLimited, takeLimited } from '../../verbs/limits.js'
-import type { FoundLane, FoundLanes, LimitedPlan, LimitedSuspect, LimitedTaking, LimitSteps } from '../../verbs/limits.js'
+import type {
+  FoundLane,
+  FoundLanes,
+  LimitedPlan,
+  LimitedSuspect,
+  LimitedTaking,
+  LimitSteps,
+} from '../../verbs/limits.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { mark, readBodies } from './claim.js'
@@ -103,7 +110,9 @@ class SqliteLimits implements LimitSteps {
     const { queries } = this.#session
     const refs = admitted.chosen.map(({ candidate }) => candidate.ref)
     mark(this.#session, { ...request, starting: admitted.starting }, refs, quarantined, now)
-    const slots = admitted.chosen.flatMap(({ candidate, gates }) => gates.slots.map(({ bucket }) => [bucket, candidate.ref]))
+    const slots = admitted.chosen.flatMap(({ candidate, gates }) =>
+      gates.slots.map(({ bucket }) => [bucket, candidate.ref]),
+    )
     this.#session.statement(queries.dropSlots).run()
     if (slots.length > 0) this.#session.statement(queries.takeSlots).run(request.fence, JSON.stringify(slots))
     this.#useWindows(admitted, now)
@@ -142,7 +151,9 @@ class SqliteLimits implements LimitSteps {
 
   #lanesWithTurns(): Set<number> {
     const { lanesWithTurns, suspectTurns } = this.#session.queries
-    const rows = [lanesWithTurns, suspectTurns].flatMap((sql) => this.#session.statement(sql).all() as { lane: number }[])
+    const rows = [lanesWithTurns, suspectTurns].flatMap(
+      (sql) => this.#session.statement(sql).all() as { lane: number }[],
+    )
     return new Set(rows.map(({ lane }) => lane))
   }
 

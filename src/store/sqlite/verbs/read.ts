@@ -17,7 +17,10 @@ export function readKeyed(session: Session, name: string, key: string): JobRow |
 }
 
 /** The job with its lane, read by the transaction that is about to change it. */
-export function readForChange(session: Session, id: string): (JobRow & { readonly lane: number; readonly jobTurn: JobTurn }) | undefined {
+export function readForChange(
+  session: Session,
+  id: string,
+): (JobRow & { readonly lane: number; readonly jobTurn: JobTurn }) | undefined {
   const row = session.statement(session.queries.changeTarget).get(id) as StoredRow | undefined
   return row === undefined ? undefined : { ...toJobRow(row), lane: row.lane, jobTurn: jobTurnOf(row) }
 }

@@ -48,7 +48,12 @@ export function settleJobs(
   return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
 }
 
-function noteAllHealth(session: Session, settled: readonly SettledJob[], refused: readonly number[], now: number): void {
+function noteAllHealth(
+  session: Session,
+  settled: readonly SettledJob[],
+  refused: readonly number[],
+  now: number,
+): void {
   const noted = settled.filter(({ health, ref }) => health !== undefined && !refused.includes(ref))
   if (noted.length > 0) runVerb(noteHealth(new SessionAt(session, now), noted))
 }

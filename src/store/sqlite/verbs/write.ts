@@ -80,7 +80,17 @@ function bodies(session: Session, jobs: readonly NewJob[], from: number, to: num
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     const { lane } = session.lanes.need(job.queue, job.name)
-    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now, job.group ?? null, ...turnColumns(job))
+    values.push(
+      job.id,
+      lane,
+      job.priority,
+      job.key,
+      job.payload,
+      job.options,
+      now,
+      job.group ?? null,
+      ...turnColumns(job),
+    )
   }
   return { sql: session.queries.insertJobs(to - from), values }
 }

@@ -6,9 +6,8 @@ import type { When } from '../../job/duration/duration.js'
 import { parseWhen } from '../../job/duration/duration.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { QueueChange, CurrentPause } from '../../store/queues.js'
-import type { Due, Store } from '../../store/store.js'
 import type { QueueOutage, QueueState } from '../../store/limits.js'
-import type { Claim, Due, Store } from '../../store/store.js'
+import type { Due, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { waitForLookAhead } from './look-ahead.js'
 import { whenOf } from '../enqueue/prepare.js'
@@ -22,8 +21,6 @@ export interface QueueHandle {
   pauseUntil(when: When, options?: CommandOptions): Promise<void>
   /** Ends the pause. */
   resume(options?: CommandOptions): Promise<void>
-  /** Whether it is paused, since when, and until when. */
-  resume(): Promise<void>
   /** Whether it is paused, its limits, and the outages of its jobs. */
   get(): Promise<QueueRecord>
 }

@@ -48,6 +48,8 @@ CREATE UNIQUE INDEX millrace_steps_address on millrace_steps (seq, run, address)
 
 CREATE INDEX millrace_windows_until on millrace_windows (until);
 
+CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
+
 CREATE TABLE millrace_audit (
   number integer primary key,
   at integer not null,
@@ -62,7 +64,6 @@ CREATE TABLE millrace_audit (
   reason text,
   keep_until integer
 ) strict;
-CREATE INDEX millrace_workflows_wake on millrace_workflows (wake_at) where wake_at is not null and paused_from is null;
 
 CREATE TABLE millrace_clock_steps (
   seq integer primary key

@@ -6,6 +6,7 @@ import { claimsCases } from './claims.js'
 import { findCases } from './find.js'
 import { groupsCases } from './groups.js'
 import { groupsModelCases } from './groups-model.js'
+import { hintCases } from './hints.js'
 import { jobsCases } from './jobs.js'
 import { linkCases } from './links.js'
 import { replacedParentCases } from './links-replaced.js'
@@ -60,4 +61,5 @@ export const storeContract: readonly ContractCase[] = [
   ...workflowCallCases,
   ...auditCases,
   ...censusCases,
+  ...hintCases,
 ]

@@ -8,7 +8,7 @@ import { checkFields } from '../job/definition/check-fields.js'
 import type { Check, Fields } from '../job/definition/check-fields.js'
 import { NAME_MAX, textProblem } from '../job/definition/check-text.js'
 import { isCount, isDurationOption, isFunction, isOneOf, isTimeout } from '../job/definition/check-values.js'
-import { isRetry } from '../job/definition/check-options.js'
+import { checkEnqueueOptions, isRetry } from '../job/definition/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration/duration.js'
 import type { Enqueueable } from '../job/enqueue.js'
 import type { Workflow } from './host.js'
@@ -108,6 +108,7 @@ export function checkCall(
     problems.push({ path: 'options.onCancel', message: 'belongs to w.call' })
   if (options.tx !== undefined)
     problems.push({ path: 'options.tx', message: 'is not taken: the job and its record are one commit already' })
+  if (given !== undefined && problems.length === 0) problems.push(...checkEnqueueOptions(options, 'options'))
   refuse(verb, problems)
   const of = job as Enqueueable
   const deed = {

@@ -1,10 +1,12 @@
 import { parseDuration } from '../duration/duration.js'
 import type { Duration } from '../duration/duration.js'
+import type { EVENT } from './brands.js'
 import type { AnyJob } from './define.js'
 import type { StandardSchema } from './schema.js'
 
 /** An event that workflows wait for, without the types of its payload. */
 export interface AnyEvent {
+  readonly [EVENT]: true
   readonly name: string
   readonly schema: StandardSchema | undefined
 }

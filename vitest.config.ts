@@ -87,6 +87,8 @@ export default defineConfig({
     maxWorkers: 3,
     // No module keeps state, so files share the modules that one of them has loaded.
     isolate: false,
+    // Each project has a server of its own that compiles: the second one finds what the first has compiled.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.cache/vitest' },
     sequence: { sequencer: LongestFirst },
     // `expect.poll` waits for what must happen: only a test that fails takes so long, on a busy machine too.
     expect: { poll: { timeout: 15_000 } },

@@ -364,11 +364,9 @@ export class ReactiveContext implements Context {
 
   /** A restored program finds a cell by its key: two of one key would get each other's state. */
   refuseTaken(kind: AddressKind, key: string): void {
-    const name = countedName(kind, key)
-    for (let level: ReactiveContext | undefined = this; level !== undefined; level = level.parent) {
-      const addr = level.registry?.addressOf(name)
-      if (addr !== undefined) throw new AddressCollisionError(addr, `by another ${kind} with the key ${describe(key)}`)
-    }
+    const addr = this.registry?.addressOf(countedName(kind, key))
+    if (addr !== undefined) throw new AddressCollisionError(addr, `by another ${kind} with the key ${describe(key)}`)
+    this.parent?.refuseTaken(kind, key)
   }
 
   /** Makes a cell or spin with a key known to snapshots. Its key is forgotten when it is disposed or was collected. */

@@ -23,6 +23,7 @@ const BEHAVIOUR = [
   'bounds',
   'seams',
   'actions',
+  'lists',
 ]
 
 /**

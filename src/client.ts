@@ -9,7 +9,9 @@ import { commandAll } from './client/commands/command-all.js'
 import type { BulkCommandOptions, BulkPreview, BulkResult, BulkVerb } from './client/commands/command-all.js'
 import { readAudit } from './client/read/audit.js'
 import type { AuditOptions, AuditRecord } from './client/read/audit.js'
-import type { Page } from './client/read/page.js'
+import { listGroups, listSequences, listWorkers } from './client/read/lists.js'
+import type { GroupRecord, SequenceRecord, WorkerRecord } from './client/read/lists.js'
+import type { Page, PageOptions } from './client/read/page.js'
 import { commandGiven } from './job/command-options.js'
 import type { CommandGiven } from './job/command-options.js'
 import { countJobs } from './client/read/count.js'
@@ -204,6 +206,18 @@ export class Client {
       filter,
       options,
     )
+  }
+
+  workers(options?: PageOptions): Promise<Page<WorkerRecord>> {
+    return listWorkers(this.#parts.store, options)
+  }
+
+  groups(options?: PageOptions): Promise<Page<GroupRecord>> {
+    return listGroups(this.#parts.store, options)
+  }
+
+  sequences(options?: PageOptions): Promise<Page<SequenceRecord>> {
+    return listSequences(this.#parts.store, options)
   }
 
   audit(options?: AuditOptions): Promise<Page<AuditRecord>> {

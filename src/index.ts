@@ -32,6 +32,7 @@ export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/f
 export type { CommandOptions } from './job/command-options.js'
 export type { BulkCommandOptions, BulkPreview, BulkResult } from './client/commands/command-all.js'
 export type { AuditOptions, AuditRecord } from './client/read/audit.js'
+export type { GroupRecord, SequenceRecord, WorkerRecord } from './client/read/lists.js'
 export type { Page, PageOptions } from './client/read/page.js'
 export type { JobEdit } from './client/commands/edit.js'
 export type { GroupHandle, GroupOptions } from './client/commands/groups.js'

@@ -221,6 +221,9 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#client.commandAll('pauseAll', filter, options) as Promise<never>
   resumeAll: Mill['resumeAll'] = (filter, options) =>
     this.#client.commandAll('resumeAll', filter, options) as Promise<never>
+  workers: Mill['workers'] = (options) => this.#client.workers(options)
+  groups: Mill['groups'] = (options) => this.#client.groups(options)
+  sequences: Mill['sequences'] = (options) => this.#client.sequences(options)
   audit: Mill['audit'] = (options) => this.#client.audit(options)
   queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
   group: Mill['group'] = (id, options) => this.#client.group(id, options)
@@ -330,6 +333,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       log: this.#log,
       uncaught: this.#parts.uncaught,
       options: () => this.#workerOptions(),
+      version: this.#options.version,
       warn: () => this.#warn(),
     })
   }

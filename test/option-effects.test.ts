@@ -99,6 +99,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'category encrypt': 'test/secrets.test.ts',
   'job encrypt': 'test/secrets.test.ts',
   'mill workflows': 'test/workflows.test.ts',
+  'mill version': 'test/lists.test.ts',
   'category executor': 'test/isolation.test.ts',
   'job executor': 'test/isolation.test.ts',
   'category module': 'test/isolation.test.ts',

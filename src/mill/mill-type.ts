@@ -7,7 +7,8 @@ import type { Sequence } from '../client/sequence/sequence.js'
 import type { SequenceOptions } from '../client/sequence/write-sequence.js'
 import type { BulkCommandOptions, BulkPreview, BulkResult } from '../client/commands/command-all.js'
 import type { AuditOptions, AuditRecord } from '../client/read/audit.js'
-import type { Page } from '../client/read/page.js'
+import type { GroupRecord, SequenceRecord, WorkerRecord } from '../client/read/lists.js'
+import type { Page, PageOptions } from '../client/read/page.js'
 import type { CommandOptions } from '../job/command-options.js'
 import type { QueueHandle } from '../client/commands/queues.js'
 import type { AnyJob, Job } from '../job/definition/define.js'
@@ -250,6 +251,12 @@ export interface Mill {
   pauseAll: BulkVerb
   /** Resumes every matching job that is paused. */
   resumeAll: BulkVerb
+  /** One page of the workers that are registered, in the order of their ids, and what each runs. */
+  workers(options?: PageOptions): Promise<Page<WorkerRecord>>
+  /** One page of the groups, in the order of their names, each with its progress. */
+  groups(options?: PageOptions): Promise<Page<GroupRecord>>
+  /** One page of the sequences, newest first, each with its progress. */
+  sequences(options?: PageOptions): Promise<Page<SequenceRecord>>
   /** One page of the audit trail, newest first: the commands that were given with an `actor`. */
   audit(options?: AuditOptions): Promise<Page<AuditRecord>>
   /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` apply to every process. */

@@ -21,12 +21,6 @@ export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   steps: { how: 'reject', instead: 'make each step a job, and link them with mill.flow()' },
   why: { how: 'reject', instead: 'read state, reason, error, dueAt and attempts of mill.get(id)' },
   retryOne: oneByOne('retry', '{ queue, state: "failed", limit: 1 }'),
-  groups: { how: 'reject', instead: 'keep the names of your groups, and ask mill.group(name).progress()' },
-  sequences: { how: 'reject', instead: LIST },
-  workers: {
-    how: 'reject',
-    instead: 'log in each process when it starts and stops: mill.start() writes its worker id',
-  },
   stopChanges: { how: 'reject', instead: POLL_OR_HOOK },
   stopAllChanges: { how: 'reject', instead: POLL_OR_HOOK },
   dashboard: { how: 'reject', instead: LIST },

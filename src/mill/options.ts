@@ -91,6 +91,8 @@ export interface MillOptions {
   readonly redact?: readonly RedactRule[] | undefined
   /** Your code around enqueue, start and settle. In a list, the first is outermost. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined
+  /** The version of your app, recorded on its workers. Default: the version in its package.json. */
+  readonly version?: string | undefined
   /** A logger in pino's call shape, a level for the built-in one ('debug' | 'info' | 'warn' | 'error'), or false. Default 'info'. */
   readonly logger?: Logger | LogLevel | false | undefined
 }
@@ -139,6 +141,7 @@ export const defaults = {
   redact: [],
   hooks: {},
   logger: 'info',
+  version: undefined,
   onSystemError: undefined,
   onSystemRecovery: undefined,
 } as const
@@ -232,6 +235,7 @@ const FIELDS: Fields = {
     redact: isRedact,
     hooks: isHooks,
     logger: isLogger,
+    version: isName,
   },
   // Announced and not built yet: refused by name, unless the value asks for the present behaviour.
   notYet: {

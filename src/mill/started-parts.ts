@@ -4,6 +4,7 @@ import type { UncaughtErrors } from '../world/uncaught.js'
 import { settledWithin } from '../world/timers.js'
 import { Worker } from '../worker/worker.js'
 import type { WorkerOptions, WorkerParts } from '../worker/worker.js'
+import { describeWorker, reportWorker } from './worker-reports.js'
 import { heldJobsLogger, startUpkeep, withUpkeepNotified } from './upkeep.js'
 import type { Upkeep } from './upkeep.js'
 
@@ -26,6 +27,8 @@ export interface PartsToStart extends WorkerParts {
   /** Where the uncaught errors of the process are claimed. */
   readonly uncaught?: UncaughtErrors | undefined
   readonly options: () => WorkerOptions
+  /** The version of the app; undefined: that of its package.json. */
+  readonly version?: string | undefined
   /** Logs the store's warnings, some of which are known only once a worker listens. */
   readonly warn: () => void
 }
@@ -37,7 +40,11 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
   const { world, store, registry, events, log, options } = parts
   const started: { upkeep?: Upkeep } = {}
   const counted = countReleased(events)
-  const worker = new Worker({ ...parts, events: withUpkeepNotified(counted.events, () => started.upkeep) }, options())
+  const about = describeWorker(parts)
+  const worker = new Worker(
+    { ...parts, about, events: withUpkeepNotified(counted.events, () => started.upkeep) },
+    options(),
+  )
   await worker.start()
   parts.warn()
   const unlisten = parts.uncaught?.add({
@@ -45,6 +52,7 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
     unclaimed: (error, isShared) => events.uncaught(error, isShared),
   })
   const self = (): string | undefined => worker.workerId
+  const stopReports = reportWorker(parts, self, about)
   const held = heldJobsLogger(log)
   const upkeep = (started.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
   logStarted(parts, worker)
@@ -56,6 +64,7 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
     },
     stop: async (deadlineMs) => {
       const stopped = upkeep.stop()
+      stopReports()
       await worker.stop(deadlineMs)
       parts.executor.close?.()
       unlisten?.()
@@ -63,6 +72,7 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
     },
     abandon: (error) => {
       void upkeep.stop()
+      stopReports()
       void worker.abandon(error)
       unlisten?.()
     },

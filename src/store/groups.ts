@@ -25,6 +25,10 @@ export interface GroupRow {
   readonly counts: readonly MemberCount[]
 }
 
+export interface GroupListed extends GroupRow {
+  readonly id: string
+}
+
 export interface GroupSeal {
   readonly group: string
   /** The job to enqueue once, when the group is complete. The next process that promotes jobs enqueues it. */

@@ -84,6 +84,12 @@ export interface SequenceRow {
   readonly progress: string | null
 }
 
+export interface SequenceListed extends SequenceRow {
+  readonly id: string
+  readonly key: string | null
+  readonly createdAt: number
+}
+
 export interface Output {
   readonly name: string
   readonly isSequence: boolean

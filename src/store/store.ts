@@ -7,16 +7,25 @@ import type { AttemptHealth, Probe } from '../job/rules/outage.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { Census } from './census.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
-import type { GroupStore, FailedGroups } from './groups.js'
+import type { GroupListed, GroupStore, FailedGroups } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { AuditNote } from '../job/command-options.js'
+import type { WorkerAbout } from './observing/lists.js'
 import type { ObservingStore } from './observing/observing.js'
 import type { LimitStore } from './limits.js'
 import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
-import type { Appended, AppendedStep, Boundary, ClaimedSequence, NewStep, SequenceStore } from './sequences.js'
+import type {
+  Appended,
+  AppendedStep,
+  Boundary,
+  ClaimedSequence,
+  NewStep,
+  SequenceListed,
+  SequenceStore,
+} from './sequences.js'
 import type { TransactionStore } from './transaction-store.js'
 import type { WorkflowEnd, WorkflowLeases, WorkflowStore } from './workflows.js'
 import type { JobRequest, PendingRequest, SettleResult } from './requests.js'
@@ -41,7 +50,7 @@ export interface Store {
   readonly schedules: ScheduleStore
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
-  readonly observing: ObservingStore
+  readonly observing: ObservingStore<GroupListed, SequenceListed>
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>
@@ -81,6 +90,8 @@ export interface JobStore extends PruneStore {
 
 export interface LeaseStore extends LimitStore, WorkflowLeases {
   addWorker(worker: WorkerInfo): Promise<void>
+  /** Replaces what a worker says about itself. */
+  reportWorker(worker: string, about: WorkerAbout): Promise<void>
   /** Increments the worker's beat; false when the worker was declared dead. */
   beat(worker: string): Promise<boolean>
   /** Beats from a separate thread until stopped; undefined where that is impossible and the worker must call `beat`. */

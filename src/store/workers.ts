@@ -1,3 +1,4 @@
+import type { WorkerAbout } from './observing/lists.js'
 import type { Clock } from '../world/clock.js'
 import type { ClaimedJob, SettledJob } from './store.js'
 import type { LoopShare } from './loop-watch.js'
@@ -12,6 +13,7 @@ export interface WorkerInfo {
   readonly identity?: string | null | undefined
   /** Its lease, by which other workers judge it: it beats three times per lease. */
   readonly leaseMs?: number | undefined
+  readonly about?: WorkerAbout | undefined
 }
 
 export interface WorkerBeat {

@@ -1,4 +1,5 @@
 import type { LeaseStore } from '../store/store.js'
+import type { WorkerAbout } from '../store/observing/lists.js'
 import type { Heartbeat } from '../store/workers.js'
 import type { World } from '../world/world.js'
 import type { LoopWatch } from './in-flight/loop-watch.js'
@@ -27,11 +28,12 @@ export class Lease {
     leaseMs: number,
     onLost: (why: string) => void,
     loop: LoopWatch,
+    about?: WorkerAbout,
   ): Promise<Lease> {
     const worker = world.ids.workerId()
     const everyMs = leaseMs / 3
     const isEndless = leaseMs === Infinity
-    await store.addWorker({ id: worker, ...world.processes.own, leaseMs: isEndless ? undefined : leaseMs })
+    await store.addWorker({ id: worker, ...world.processes.own, leaseMs: isEndless ? undefined : leaseMs, about })
     const heartbeat = isEndless ? undefined : await store.startHeartbeat(worker, everyMs, onLost, loop.share)
     if (heartbeat?.watchesLoop === true) loop.attach(worker)
     return new Lease(

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
+import type { WorkerAbout } from '../store/observing/lists.js'
 import type { Claimed, ClaimedJob, LeasedJob } from '../store/store.js'
 import { SingleFlight } from '../world/single-flight.js'
 import { settledWithin } from '../world/timers.js'
@@ -36,6 +37,8 @@ export interface WorkerOptions {
 export interface WorkerParts extends InFlightParts {
   /** The length of the first quarantine; default: a minute. */
   readonly quarantineMs: number | undefined
+  /** What this worker says about itself. */
+  readonly about?: (() => WorkerAbout) | undefined
   /** How much to claim; default: `planClaim`. The test kit claims one job when a test asks for it. */
   readonly planClaim?: ((load: WorkerLoad) => ClaimPlan) | undefined
 }
@@ -353,7 +356,14 @@ export class Worker {
   #takeLease(): Promise<Lease> {
     const { store, world } = this.#parts
     const lost = (why: string): void => void this.#lostLease(why, this.#lease)
-    return Lease.take(store.leases, world, this.#options.leaseMs, lost, this.#inFlight.watchdog.loop)
+    return Lease.take(
+      store.leases,
+      world,
+      this.#options.leaseMs,
+      lost,
+      this.#inFlight.watchdog.loop,
+      this.#parts.about?.(),
+    )
   }
 
   #pollAgain(): void {

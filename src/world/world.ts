@@ -6,6 +6,8 @@ import type { Processes } from './processes.js'
 import { systemProcesses } from './processes.js'
 import type { Timers } from './timers.js'
 import { systemTimers } from './timers.js'
+import type { Vitals } from './vitals.js'
+import { systemVitals } from './vitals.js'
 
 /**
  * Everything that is not deterministic, passed in. Nothing outside `world/` reads a clock, sets a timer
@@ -19,6 +21,8 @@ export interface World {
   readonly random: () => number
   /** Which process this is, and which others of this machine have ended. */
   readonly processes: Processes
+  /** Memory and event-loop delay of this process; undefined in a simulated world. */
+  readonly vitals?: Vitals | undefined
 }
 
 /** The world of the operating system. */
@@ -29,5 +33,6 @@ export function systemWorld(): World {
     ids: systemIds(),
     random: Math.random,
     processes: systemProcesses(),
+    vitals: systemVitals(),
   }
 }

@@ -8,6 +8,7 @@ import { groupsCases } from './groups.js'
 import { groupsModelCases } from './groups-model.js'
 import { hintCases } from './hints.js'
 import { jobsCases } from './jobs.js'
+import { listCases } from './lists.js'
 import { linkCases } from './links.js'
 import { replacedParentCases } from './links-replaced.js'
 import { manyLanesCases } from './many-lanes.js'
@@ -60,6 +61,7 @@ export const storeContract: readonly ContractCase[] = [
   ...workflowCommandCases,
   ...workflowCallCases,
   ...auditCases,
+  ...listCases,
   ...censusCases,
   ...hintCases,
 ]

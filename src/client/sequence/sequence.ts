@@ -218,7 +218,7 @@ function isSequenceRow<Row extends { readonly isSequence: boolean; readonly name
   throw notASequence(id, row.name)
 }
 
-function progressOf(row: SequenceRow): SequenceProgress {
+export function progressOf(row: SequenceRow): SequenceProgress {
   const state = sequenceState(row)
   const report = row.progress === null ? undefined : (JSON.parse(row.progress) as ItemReport)
   const isShown = row.state === 'running' && report?.item === row.done

@@ -142,6 +142,7 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
   }
   return {
     addWorker: (worker) => leases.addWorker(worker),
+    reportWorker: (worker, about) => leases.reportWorker(worker, about),
     beat: (worker) => leases.beat(worker),
     startHeartbeat: (...request) => leases.startHeartbeat(...request),
     dropWorker: (worker) => leases.dropWorker(worker),

@@ -24,7 +24,7 @@ import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import type { AuditNote } from '../../job/command-options.js'
-import type { ObservingStore } from '../observing/observing.js'
+import type { WorkerAbout } from '../observing/lists.js'
 import { observingVerbs } from '../verbs/observing.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
 import { workflowVerbs } from '../verbs/workflows.js'
@@ -61,7 +61,7 @@ import { countJobs, findJobs } from './verbs/find.js'
 import { readJobs, readKeyed } from './verbs/read.js'
 import { Runner } from './connection/runner.js'
 import type { Call } from './connection/receipts.js'
-import { arrayOf } from './connection/session.js'
+import { arrayOf, clean } from './connection/session.js'
 import type { JobSession } from './verbs/job-session.js'
 import { endAlone, endPlain, ReportRows, rescueJobs, settleAndClose, sortSettled } from './verbs/settle.js'
 import type { PlainBatch } from './verbs/settle.js'
@@ -97,7 +97,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly schedules: Schedules
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
-  readonly observing: ObservingStore
+  readonly observing: Store['observing']
   readonly #opened: Opened
   readonly #writes: Connection
   readonly #work: Connection
@@ -217,11 +217,17 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
-  async addWorker({ id, host, pid, identity = null, leaseMs }: WorkerInfo): Promise<void> {
+  async addWorker({ id, host, pid, identity = null, leaseMs, about }: WorkerInfo): Promise<void> {
     const lease = leaseMs === undefined ? null : String(leaseMs)
+    const described = about === undefined ? null : clean(JSON.stringify(about))
     await this.#plain(this.#work, (session) =>
-      session.query(session.queries.addWorker, id, host, String(pid), identity, lease, session.nowText),
+      session.query(session.queries.addWorker, id, host, String(pid), identity, lease, session.nowText, described),
     )
+  }
+
+  async reportWorker(worker: string, about: WorkerAbout): Promise<void> {
+    const described = clean(JSON.stringify(about))
+    await this.#plain(this.#work, (session) => session.query(session.queries.reportWorker, worker, described))
   }
 
   async beat(worker: string): Promise<boolean> {

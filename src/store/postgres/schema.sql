@@ -317,7 +317,9 @@ create table millrace.workers (
   identity text,
   lease_ms bigint,
   started_at bigint not null,
-  blocked_by bigint
+  beat_at bigint,
+  blocked_by bigint,
+  about text
 ) with (fillfactor=50);
 
 create table millrace.workflows (

@@ -43,7 +43,7 @@ import { putQueueLimits } from '../verbs/queue-limits.js'
 import { readQueueState } from '../verbs/outages.js'
 import { Schedules } from '../verbs/schedules.js'
 import type { AuditNote } from '../../job/command-options.js'
-import type { ObservingStore } from '../observing/observing.js'
+import type { WorkerAbout } from '../observing/lists.js'
 import { observingVerbs } from '../verbs/observing.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
 import { workflowVerbs } from '../verbs/workflows.js'
@@ -102,7 +102,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly schedules: Schedules
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
-  readonly observing: ObservingStore
+  readonly observing: Store['observing']
   readonly #file: OpenedFile
   readonly #session: Session
   readonly #commits: CommitQueue
@@ -237,12 +237,17 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
-  async addWorker({ id, host, pid, identity = null, leaseMs }: WorkerInfo): Promise<void> {
+  async addWorker({ id, host, pid, identity = null, leaseMs, about }: WorkerInfo): Promise<void> {
     this.#hints.hasLocalWorker = true
     const sql = this.#session.queries.addWorker
-    const row = [id, host, pid, identity, leaseMs ?? null] as const
+    const row = [id, host, pid, identity, leaseMs ?? null, about === undefined ? null : JSON.stringify(about)] as const
     const add = (now: number): unknown => this.#session.statement(sql).run(...row, now)
     await this.#commits.write(add, NOT_FLUSHED)
+  }
+
+  async reportWorker(worker: string, about: WorkerAbout): Promise<void> {
+    const sql = this.#session.queries.reportWorker
+    await this.#commits.write(() => this.#session.statement(sql).run(JSON.stringify(about), worker), NOT_FLUSHED)
   }
 
   beat(worker: string): Promise<boolean> {

@@ -1,9 +1,10 @@
-import type { ObservingStore } from '../observing/observing.js'
+import type { Store } from '../store.js'
 import { readAudit, writeAudit } from './audit.js'
+import { listGroups, listSequences, listWorkers } from './lists.js'
 import type { VerbRunner } from './verb.js'
 
 /** The observing role on the store of these verbs. */
-export function observingVerbs(verbs: VerbRunner): ObservingStore {
+export function observingVerbs(verbs: VerbRunner): Store['observing'] {
   return {
     readAudit: (query) => verbs.read((session) => readAudit(session, query)),
     addAudit: (entry) =>
@@ -11,5 +12,8 @@ export function observingVerbs(verbs: VerbRunner): ObservingStore {
         yield* writeAudit(session, [entry])
         return null
       }),
+    listWorkers: (query) => verbs.read((session) => listWorkers(session, query)),
+    listGroups: (query) => verbs.read((session) => listGroups(session, query)),
+    listSequences: (query) => verbs.read((session) => listSequences(session, query)),
   }
 }

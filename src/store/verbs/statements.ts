@@ -93,3 +93,8 @@ export type SharedStatement =
   | 'addAudit'
   | 'trimAudit'
   | 'readAudit'
+  // lists.ts
+  | 'listWorkers'
+  | 'runningOf'
+  | 'listGroups'
+  | 'listSequences'

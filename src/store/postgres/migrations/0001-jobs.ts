@@ -186,7 +186,10 @@ end'`,
     identity text,
     lease_ms bigint,
     started_at bigint not null,
-    blocked_by bigint
+    beat_at bigint,
+    blocked_by bigint,
+    -- JSON: what the worker says about itself.
+    about text
   ) with (fillfactor = 50)`,
   // One row per claim. The first \`starting\` of its jobs have run since the claim; the rest are held until reported.
   // \`quarantined\`: how many suspects the claim took into quarantine; 0 for other claims, and after the quarantine.

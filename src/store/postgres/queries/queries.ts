@@ -14,6 +14,7 @@ import { receiptQueries } from './receipts.js'
 import { pauseQueries, requestQueries } from './requests.js'
 import { scheduleQueries } from './schedules.js'
 import { auditQueries } from './observing/audit.js'
+import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './sequences.js'
 import { limitQueries } from './limits.js'
 import { outageQueries } from './outages.js'
@@ -52,6 +53,7 @@ const statements = {
   ...requestQueries,
   ...scheduleQueries,
   ...auditQueries,
+  ...listQueries,
   ...sequenceQueries,
   ...sessionQueries,
   ...settleQueries,

@@ -3,11 +3,12 @@ import { clock, s } from './sql-fragments.js'
 /** Workers, their beats, and which of them block their event loop. */
 export const workerQueries = {
   addWorker: `
-    insert into ${s}.workers (worker, host, pid, identity, lease_ms, started_at)
-    values ($1, $2, $3::text::integer, $4, $5::text::bigint, coalesce($6::text::bigint, ${clock}))`,
+    insert into ${s}.workers (worker, host, pid, identity, lease_ms, started_at, about)
+    values ($1, $2, $3::text::integer, $4, $5::text::bigint, coalesce($6::text::bigint, ${clock}), $7)`,
   beat: `
-    update ${s}.workers set beat = beat + 1 where worker = $1
+    update ${s}.workers set beat = beat + 1, beat_at = ${clock} where worker = $1
     returning 1 as beat`,
+  reportWorker: `update ${s}.workers set about = $2 where worker = $1`,
   markBlocking: `update ${s}.workers set blocked_by = $1::text::bigint where worker = $2`,
   /** Also deletes its empty leases (`voidClaims`). */
   dropWorker: `

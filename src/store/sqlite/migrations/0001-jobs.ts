@@ -150,6 +150,9 @@ create table millrace_workers (
   -- How long the worker may be silent before it is declared dead: processes may have different leases.
   lease_ms integer,
   started_at integer not null,
+  beat_at integer,
+  -- JSON: what the worker says about itself.
+  about text,
   -- The job whose handler blocked the event loop until the worker stopped its heartbeat.
   blocked_by integer
 ) strict, without rowid;

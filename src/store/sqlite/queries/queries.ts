@@ -19,6 +19,7 @@ import { groupQueries } from './groups.js'
 import { auditQueries } from './observing/audit.js'
 import { limitQueries } from './limits.js'
 import { outageQueries } from './outages.js'
+import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './sequences.js'
 import { workflowQueries } from './workflows.js'
 
@@ -51,6 +52,7 @@ export const queries = {
   ...auditQueries,
   ...limitQueries,
   ...outageQueries,
+  ...listQueries,
   ...sequenceQueries,
   ...workflowQueries,
 }

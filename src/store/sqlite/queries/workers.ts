@@ -1,11 +1,15 @@
 /** Workers, their beats, and which of them block their event loop. */
 export const workerQueries = {
   addWorker: `
-    insert into millrace_workers (worker, host, pid, identity, lease_ms, started_at)
-    values (?, ?, ?, ?, ?, ?)`,
+    insert into millrace_workers (worker, host, pid, identity, lease_ms, about, started_at)
+    values (?, ?, ?, ?, ?, ?, ?)`,
+  /** By the clock of the machine: the thread that beats has no other. */
   beat: `
     update millrace_workers
-    set beat = beat + 1
+    set beat = beat + 1, beat_at = cast((julianday('now') - 2440587.5) * 86400000 as integer)
+    where worker = ?`,
+  reportWorker: `
+    update millrace_workers set about = ?
     where worker = ?`,
   markBlocking: `
     update millrace_workers set blocked_by = ?

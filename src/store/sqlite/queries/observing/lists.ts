@@ -15,7 +15,9 @@ export const listQueries = {
     cross join millrace_leases e on e.worker = given.value
     cross join json_each(e.jobs) held
     cross join millrace_live l on l.seq = held.value and l.fence = e.fence and l.state = 'running'
-    cross join millrace_lanes n on n.lane = l.lane
+    -- Not the lane of the live row, which may be that of a turn.
+    cross join millrace_jobs j on j.seq = l.seq
+    cross join millrace_lanes n on n.lane = j.lane
     group by e.worker, n.name, n.queue
     order by e.worker, count(*) desc, n.name, n.queue`,
   listGroups: `

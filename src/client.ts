@@ -4,7 +4,7 @@ import { show } from './codec/show.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerError } from './errors.js'
 import { encodePayload, whenOf } from './client/enqueue/prepare.js'
 import type { BulkOptions } from './client/enqueue/bulk.js'
-import { commandJob } from './client/commands/command.js'
+import { commandJob, hasBegun } from './client/commands/command.js'
 import { commandAll } from './client/commands/command-all.js'
 import type { BulkCommandOptions, BulkPreview, BulkResult, BulkVerb } from './client/commands/command-all.js'
 import { readAudit } from './client/read/audit.js'
@@ -28,6 +28,13 @@ import { findSequence, writtenSequence } from './client/sequence/sequence.js'
 import type { Sequence, SequenceParts } from './client/sequence/sequence.js'
 import { SequenceWriter } from './client/sequence/write-sequence.js'
 import type { SequenceOptions } from './client/sequence/write-sequence.js'
+import { refuseForBegun, workflowFields, workflowOptions } from './client/workflow/change-workflow.js'
+import type { WorkflowCommandOptions } from './client/workflow/change-workflow.js'
+import { sendEvent } from './client/workflow/send.js'
+import type { SendOptions, SendTarget } from './client/workflow/send.js'
+import { readSteps, toWorkflowRecord } from './client/workflow/step-records.js'
+import type { StepsOptions } from './client/workflow/step-records.js'
+import type { StepRecord } from './job/workflow-record.js'
 import { groupHandle } from './client/commands/groups.js'
 import type { GroupHandle } from './client/commands/groups.js'
 import { queryOf } from './client/read/query.js'
@@ -45,6 +52,7 @@ import { parseDuration } from './job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import type { CountFilter, JobCount, JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/definition/registry.js'
+import type { Fields } from './job/definition/check-fields.js'
 import { isKey } from './job/definition/check-options.js'
 import { checkPayload } from './job/definition/schema.js'
 import type { FindQuery } from './store/find.js'
@@ -167,7 +175,17 @@ export class Client {
   async get(id: string): Promise<JobRecord | undefined> {
     if (!canBeId(id)) return undefined
     const [row] = await this.#parts.store.jobs.readJobs([id])
-    return row === undefined ? undefined : this.#record(row)
+    if (row === undefined) return undefined
+    const workflow = row.shape === 'workflow' ? await this.#parts.store.workflows.readWorkflow(id) : undefined
+    return workflow === undefined ? this.#record(row) : { ...this.#record(row), workflow: toWorkflowRecord(workflow) }
+  }
+
+  send(to: SendTarget, event: unknown, payload: unknown, options: SendOptions | undefined): Promise<boolean> {
+    return sendEvent(this.#parts, to, event, payload, options)
+  }
+
+  steps(id: string, options: StepsOptions | undefined): Promise<StepRecord[]> {
+    return readSteps({ store: this.#parts.store, codecOf: (name) => this.#codecOf(name) }, id, options)
   }
 
   async *find(filter: JobFilter = {}): AsyncGenerator<JobRecord, void, undefined> {
@@ -189,8 +207,8 @@ export class Client {
 
   /** cancel, pause, resume or retry of one job. */
   async command(id: string, command: Movable, options?: unknown): Promise<boolean> {
-    const given = this.#given(command, options, command === 'cancel' || command === 'pause')
-    return this.#command(id, command, given, (row) => this.#change(command, row, given))
+    const given = this.#given(command, options, command === 'cancel' || command === 'pause', workflowFields(command))
+    return this.#command(id, command, given, (row) => this.#change(command, row, given), workflowOptions(options))
   }
 
   commandAll(verb: BulkVerb, filter: CountFilter, options?: BulkCommandOptions): Promise<BulkResult | BulkPreview> {
@@ -265,8 +283,9 @@ export class Client {
     command: Command,
     given: CommandGiven,
     how: (row: JobRow) => Change | Promise<Change>,
+    forWorkflow?: WorkflowCommandOptions,
   ): Promise<boolean> {
-    return commandJob(this.#commands, id, command, how, { given })
+    return commandJob(this.#commands, id, command, how, { given, forWorkflow })
   }
 
   /** A command of a bulk on a row that was just read. */
@@ -275,8 +294,8 @@ export class Client {
     return commandJob(this.#commands, row.id, command, how, { seen: row, given })
   }
 
-  #given(verb: string, options: unknown, keepsReason = false): CommandGiven {
-    return commandGiven(verb, `${verb}()`, options, this.#parts.auditKeepMs, { keepsReason })
+  #given(verb: string, options: unknown, keepsReason = false, more?: Fields['fields']): CommandGiven {
+    return commandGiven(verb, `${verb}()`, options, this.#parts.auditKeepMs, { keepsReason, more })
   }
 
   /** The fields that a command writes beside the new state. */
@@ -297,6 +316,7 @@ export class Client {
 
   async #editOf(row: JobRow, change: JobEdit): Promise<Change> {
     refuseForSequence(row, change)
+    if (row.shape === 'workflow' && (await hasBegun(this.#parts.store, row.id))) refuseForBegun(row.id, { ...change })
     const registered = this.#parts.registry.runnable(row.name)
     const payload =
       change.payload !== undefined ? await this.#editedPayload(row.name, registered, change.payload) : undefined

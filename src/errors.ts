@@ -296,6 +296,23 @@ export class UnknownEventError extends MillraceError {
   }
 }
 
+/** `mill.send` or `mill.steps` of a job that is no workflow. */
+export class NotAWorkflowError extends MillraceError {
+  constructor(jobId: string, job: string) {
+    super('E_NOT_A_WORKFLOW', `job ${JSON.stringify(job)} ${jobId} is no workflow: it has no inbox and no steps`)
+  }
+}
+
+/** `mill.send` to a workflow whose inbox is full. */
+export class InboxFullError extends MillraceError {
+  constructor(jobId: string, job: string, max: number) {
+    super(
+      'E_INBOX_FULL',
+      `workflow ${JSON.stringify(job)} ${jobId} has ${max} events that it has not taken; let it take them, or send less`,
+    )
+  }
+}
+
 /** Workflows call each other too deeply: most likely one calls itself without end. */
 export class CallDepthError extends MillraceError {
   constructor(job: string, max: number) {

@@ -26,6 +26,9 @@ export { Abort, Snooze } from './job/attempt/control-errors.js'
 export type { Context, TestContext } from './job/attempt/context.js'
 export type { After, EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
 export type { JobRecord, AttemptRecord, JobFilter, Findable, FoundRecord, CountFilter, JobCount } from './job/record.js'
+export type { StepRecord, WaitingFor, WorkflowRecord } from './job/workflow-record.js'
+export type { SendArguments, SendOptions, SendTarget } from './client/workflow/send.js'
+export type { StepsOptions } from './client/workflow/step-records.js'
 export type { LiveState } from './job/live-state.js'
 export type { OnParentFailure } from './job/rules/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow/flow.js'
@@ -106,6 +109,8 @@ export {
   SiblingFailedError,
   RaceLostError,
   UnknownEventError,
+  NotAWorkflowError,
+  InboxFullError,
   CallDepthError,
   RestartUnusedError,
   LeaseLostError,

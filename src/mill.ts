@@ -20,6 +20,7 @@ import { withHooksAndContext } from './mill/hooks-and-context.js'
 import type { HooksAndContext } from './mill/hooks-and-context.js'
 import { logStopped, startParts } from './mill/started-parts.js'
 import type { StartedParts } from './mill/started-parts.js'
+import type { SendOptions, SendTarget } from './client/workflow/send.js'
 import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { SequenceOptions } from './client/sequence/write-sequence.js'
@@ -92,7 +93,10 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
-class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow' | 'sequence'> {
+class Millrace implements Omit<
+  Mill,
+  'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow' | 'sequence' | 'send'
+> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -207,6 +211,10 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   get live(): Mill['live'] {
     return this.#live.shown
   }
+  send(to: SendTarget, event: unknown, payload?: unknown, options?: SendOptions): Promise<boolean> {
+    return this.#client.send(to, event, payload, options)
+  }
+  steps: Mill['steps'] = (id, options) => this.#client.steps(id, options)
   retry: Mill['retry'] = (id, options) => this.#client.command(id, 'retry', options)
   cancel: Mill['cancel'] = (id, options) => this.#client.command(id, 'cancel', options)
   pause: Mill['pause'] = (id, options) => this.#client.command(id, 'pause', options)

@@ -68,7 +68,7 @@ export interface Handle<Result, Payload = unknown> {
   /** The job's record; undefined when it was pruned or deleted. */
   get(): Promise<JobRecord<Payload, Result> | undefined>
   /** True when the job was waiting and is cancelled, or when it runs and its cancel was requested: see `mill.cancel`. */
-  cancel(options?: CommandOptions): Promise<boolean>
+  cancel(options?: CommandOptions & { readonly unwind?: boolean | undefined }): Promise<boolean>
   /**
    * Waits for the job to end, in any process, and resolves with its result.
    * Rejects with JobFailedError, JobCancelledError, JobGoneError or TimeoutError.

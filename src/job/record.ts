@@ -2,6 +2,7 @@ import type { ErrorRecord } from '../codec/error-text.js'
 import type { InstantLike, InstantText } from './duration/duration-instant.js'
 import type { AnyJob, Category, Job } from './definition/define.js'
 import type { State } from './rules/states.js'
+import type { WorkflowRecord } from './workflow-record.js'
 
 /** The public record of a job; typed when the call that returned it named the job by its value. */
 export interface JobRecord<Payload = unknown, Result = unknown> {
@@ -35,6 +36,8 @@ export interface JobRecord<Payload = unknown, Result = unknown> {
   readonly tick: { readonly schedule: string; readonly at: Date } | undefined
   /** The id of the workflow that called or enqueued it. */
   readonly calledBy?: string | undefined
+  /** What a workflow has recorded and waits for. Only `mill.get` reads it. */
+  readonly workflow?: WorkflowRecord | undefined
   readonly createdAt: Date
   readonly dueAt: Date
   readonly startedAt: Date | undefined

@@ -10,6 +10,10 @@ import type { AuditOptions, AuditRecord } from '../client/read/audit.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from '../client/read/lists.js'
 import type { Page, PageOptions } from '../client/read/page.js'
 import type { CommandOptions } from '../job/command-options.js'
+import type { SendArguments, SendOptions, SendTarget } from '../client/workflow/send.js'
+import type { StepsOptions } from '../client/workflow/step-records.js'
+import type { StepRecord } from '../job/workflow-record.js'
+import type { Event } from '../workflow/work.js'
 import type { QueueHandle } from '../client/commands/queues.js'
 import type { AnyJob, Job } from '../job/definition/define.js'
 import type { Duration, When } from '../job/duration/duration.js'
@@ -214,13 +218,44 @@ export interface Mill {
      */
     readonly context: Context
   }
-  /** Runs a failed, cancelled, parked or retrying job again now, with a full set of retries. False when it is none of those. */
-  retry(id: string, options?: CommandOptions): Promise<boolean>
+  /**
+   * Sends an event to a workflow, in any state that is not final; it is kept until the workflow takes it. True when it was written,
+   * false when the workflow has ended or an event of that `id` was sent before.
+   *
+   * ```ts
+   * import { event, millrace, workflow } from 'millrace'
+   * const approved = event<{ by: string }>('approved')
+   * const refund = workflow('refund', async (order: { id: string }, w) => (await w.waitFor(approved)).by)
+   * const mill = await millrace({ store: ':memory:', jobs: [refund] })
+   * await mill.enqueue(refund, { id: '7' }, { key: '7' })
+   * await mill.send([refund, '7'], approved, { by: 'ann' }, { id: 'click-1' })
+   * ```
+   */
+  send<Sent>(to: SendTarget, event: Event<Sent, unknown>, ...rest: SendArguments<NoInfer<Sent>>): Promise<boolean>
+  /** An event by the name under which a registered workflow declares it. */
+  send(to: SendTarget, event: string, payload?: unknown, options?: SendOptions): Promise<boolean>
+  /**
+   * What a workflow has recorded, in the order of the answers, and then what is open: at most 100, or `limit`. `after` is the
+   * address of the last one that was read.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * for (const { name, state, result } of await mill.steps('01890a5d-ac96-774b-bcce-b302099a8057')) console.log(name, state, result)
+   * ```
+   */
+  steps(id: string, options?: StepsOptions): Promise<StepRecord[]>
+  /**
+   * Runs a failed, cancelled, parked or retrying job again now, with a full set of retries. False when it is none of those. A
+   * workflow continues where it failed; with `fresh` it forgets everything that it has recorded.
+   */
+  retry(id: string, options?: CommandOptions & { readonly fresh?: boolean | undefined }): Promise<boolean>
   /**
    * Cancels a job. A waiting job is cancelled at once. For a running job, in any process, `ctx.signal` is aborted and the job is
-   * not retried; if its handler returns nevertheless, it is done. False when it has ended, is parked or unknown.
+   * not retried; if its handler returns nevertheless, it is done. A workflow that has begun unwinds first; with `unwind: false` it
+   * ends at once. False when it has ended, is parked or unknown.
    */
-  cancel(id: string, options?: CommandOptions): Promise<boolean>
+  cancel(id: string, options?: CommandOptions & { readonly unwind?: boolean | undefined }): Promise<boolean>
   /**
    * Pauses a waiting job. A running attempt continues, and the job is paused if it would be tried again. False when it has ended,
    * was cancelled, is parked or unknown.

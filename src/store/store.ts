@@ -220,6 +220,8 @@ export interface JobRow {
   readonly group: string | null
   readonly payload: Encoded
   readonly options: string | null
+  /** A job that keeps a log; null for a plain one. */
+  readonly shape: 'workflow' | 'sequence' | null
   /** The ids of its parents. */
   readonly after: readonly string[]
   readonly createdAt: number

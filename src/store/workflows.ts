@@ -1,3 +1,4 @@
+import type { AuditNote } from '../job/command-options.js'
 import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
 import type { WorkflowVerb } from '../job/rules/workflow-commands.js'
@@ -178,6 +179,7 @@ export interface WorkflowChange {
   readonly verb: WorkflowVerb
   readonly reason: string
   readonly keepMs: number
+  readonly audit?: AuditNote | undefined
 }
 
 export interface WorkflowChanged {
@@ -186,6 +188,8 @@ export interface WorkflowChanged {
   readonly to: State | null
   readonly name: string | null
   readonly queue: string | null
+  /** A worker held it in advance, and may not know yet that it was taken. */
+  readonly isTaken: boolean
   /** The addresses that a retry forgot. */
   readonly forgotten: readonly string[]
 }
@@ -198,6 +202,9 @@ export interface WorkflowRecordRow {
   readonly open: readonly StepRow[]
   readonly unread: number
   readonly isCancelRequested: boolean
+  readonly isPauseRequested: boolean
+  /** The notes of rows that carry warnings. */
+  readonly warned: readonly string[]
 }
 
 export interface StepPage {

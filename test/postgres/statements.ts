@@ -381,6 +381,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     holdJob: [id],
     readWorkflow: [id],
     countAnswers: ['0', ref],
+    warnedSteps: [ref, '0', '100'],
     readSteps: [ref, '0', 'false', '-1', '10'],
     findStep: [ref, '0', '000000000'],
     openSteps: [ref, '0'],

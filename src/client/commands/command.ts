@@ -9,6 +9,8 @@ import type { CommandGiven } from '../../job/command-options.js'
 import { canBeId } from '../check-arguments.js'
 import { waitForLookAhead } from './look-ahead.js'
 import { changeSequence, verbOf } from '../sequence/change-sequence.js'
+import { changeWorkflow, refuseForOthers, workflowVerbOf } from '../workflow/change-workflow.js'
+import type { WorkflowCommandOptions } from '../workflow/change-workflow.js'
 import { isSequence } from '../../job/definition/stored-options.js'
 
 /** Give up after this many attempts at which another process had changed the job's state first. */
@@ -41,12 +43,26 @@ export async function commandJob(
   id: string,
   command: Command,
   how: (row: JobRow) => Change | Promise<Change>,
-  { seen, given }: { readonly seen?: JobRow | undefined; readonly given?: CommandGiven | undefined } = {},
+  {
+    seen,
+    given,
+    forWorkflow = {},
+  }: {
+    readonly seen?: JobRow | undefined
+    readonly given?: CommandGiven | undefined
+    readonly forWorkflow?: WorkflowCommandOptions | undefined
+  } = {},
 ): Promise<boolean> {
   if (!canBeId(id)) return false
   const attempt = async (tries: number): Promise<boolean> => {
     const row = tries === 1 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
     if (row === undefined) return false
+    if (row.shape === 'workflow') {
+      const own = workflowVerbOf(command, forWorkflow)
+      if (own !== undefined) return changeWorkflow(parts, row, own, given)
+      // Only a workflow that has not begun waits for its key's time.
+      if (command === 'unschedule' && (await hasBegun(parts.store, id))) return false
+    } else refuseForOthers(row, command, forWorkflow)
     const verb = isSequence(row.options) ? verbOf(command, row) : undefined
     if (verb !== undefined) return verb === null ? false : changeSequence(parts, id, verb, given)
     const move = decideCommand(row.state, command)
@@ -62,6 +78,12 @@ export async function commandJob(
     })
   }
   return attempt(1)
+}
+
+/** Whether a workflow has recorded something. */
+export async function hasBegun(store: Store, id: string): Promise<boolean> {
+  const record = await store.workflows.readWorkflow(id)
+  return record !== undefined && (record.answers > 0 || record.open.length > 0 || record.run > 0)
 }
 
 async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', change: Change): Promise<true | 'stale'> {

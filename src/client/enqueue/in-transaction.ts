@@ -1,7 +1,7 @@
 import { TransactionError } from '../../errors.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Registered } from '../../job/definition/registry.js'
-import { isThenable } from '../../job/definition/schema.js'
+import { ignoreRejection, isThenable } from '../../job/definition/schema.js'
 import type { Prepared } from './prepare.js'
 
 /** The caller's transaction that the call belongs to; undefined when there is none. */
@@ -11,12 +11,17 @@ export function txOf(options: EnqueueOptions | undefined): unknown {
 
 /** A call with `tx` is synchronous: an asynchronous check is refused before anything is written. */
 export function requireSync(registered: Registered, prepared: Prepared | Promise<Prepared>): Prepared {
-  if (!isThenable(prepared)) return prepared
-  prepared.catch(() => undefined) // The call is refused either way.
+  return requireSyncCheck(`job ${JSON.stringify(registered.job.name)}`, prepared)
+}
+
+/** The same for any subject: a job, or an event that is sent. */
+export function requireSyncCheck<T>(subject: string, checked: T | Promise<T>): T {
+  if (!isThenable(checked)) return checked
+  ignoreRejection(checked) // The call is refused either way.
   throw new TransactionError(
     'E_TX_ASYNC_CHECK',
-    `job ${JSON.stringify(registered.job.name)}: its check of the payload is asynchronous, and with tx a job is checked and written within ` +
-      'the call; make the schema or accepts() synchronous, or enqueue without tx',
+    `${subject}: its check of the payload is asynchronous, and with tx it is checked and written within the call; make the schema ` +
+      'or accepts() synchronous, or call without tx',
   )
 }
 

@@ -1,3 +1,4 @@
+import type { Codec } from '../../codec/codec.js'
 import { problemOf } from '../../codec/path.js'
 import { reason, show } from '../../codec/show.js'
 import { CodecError, InvalidPayloadError, PayloadTooLargeError } from '../../errors.js'
@@ -167,26 +168,30 @@ function encodeInto(item: Item, wrong: ItemProblems): Encoded {
 /** Encodes a payload with its job's codec. An unsupported value is refused with its path, a payload too large with its size. */
 export function encodePayload(registered: Registered, payload: unknown, index?: number): Encoded {
   if (payload instanceof PayloadSnapshot) return payload.encoded
-  const encoded = encode(registered, payload, index)
+  return encodeBounded(registered.codec, subjectOf(registered), payload, index)
+}
+
+/** The same for any subject: a job, or an event that is sent. */
+export function encodeBounded(codec: Codec, subject: string, payload: unknown, index?: number): Encoded {
+  const encoded = encode(codec, subject, payload, index)
   // UTF-8 needs at most 3 bytes for a UTF-16 code unit, so a short text need not be counted.
   if (typeof encoded === 'string' && encoded.length * 3 <= PAYLOAD_MAX_BYTES) return encoded
   const bytes = typeof encoded === 'string' ? Buffer.byteLength(encoded) : encoded.byteLength
-  const subject = subjectOf(registered)
   const where = index === undefined ? subject : `${subject}: payloads[${index}]`
   if (bytes > PAYLOAD_MAX_BYTES) throw new PayloadTooLargeError(where, bytes, PAYLOAD_MAX_BYTES)
   return encoded
 }
 
-function encode(registered: Registered, payload: unknown, index: number | undefined): Encoded {
+function encode(codec: Codec, subject: string, payload: unknown, index: number | undefined): Encoded {
   try {
-    return registered.codec.encode(payload)
+    return codec.encode(payload)
   } catch (error) {
     const root = itemPath('payload', index)
     const problem =
       error instanceof CodecError
         ? problemOf(error, root)
         : { path: root, message: `could not be written: ${reason(error)}` }
-    throw new InvalidPayloadError(subjectOf(registered), [problem], { cause: error })
+    throw new InvalidPayloadError(subject, [problem], { cause: error })
   }
 }
 

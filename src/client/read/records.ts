@@ -46,6 +46,7 @@ export function toRecord(
     progress: progressOf(row.progress),
     ...(options.calledBy === undefined ? {} : { calledBy: options.calledBy.id }),
     tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
+    calledBy: options.calledBy?.id,
     createdAt: new Date(row.createdAt),
     dueAt: new Date(row.dueAt),
     startedAt: notBefore(row.startedAt, row.createdAt),

@@ -89,6 +89,7 @@ export type SharedStatement =
   | 'openSteps'
   | 'readSteps'
   | 'countAnswers'
+  | 'warnedSteps'
   // audit.ts
   | 'addAudit'
   | 'trimAudit'

@@ -23,6 +23,7 @@ import type {
   WorkflowRecordRow,
   WorkflowStore,
 } from '../workflows.js'
+import { entryOf, writeAudit } from './audit.js'
 import type { JobSteps } from './job-steps.js'
 import { requestChange } from './requests.js'
 import { changeSequence } from './sequences.js'
@@ -184,30 +185,30 @@ function changed(
   more: Partial<WorkflowChanged> = {},
 ): WorkflowChanged {
   const { state: from = null, name = null, queue = null } = place ?? {}
-  return { did, from, to: null, name, queue, forgotten: [], ...more }
+  return { did, from, to: null, name, queue, isTaken: false, forgotten: [], ...more }
 }
 
 function* applyMove(at: At, change: WorkflowChange, place: Place, move: WorkflowMove): Verb<WorkflowChanged | 'stale'> {
-  const { id, reason, keepMs } = change
+  const { id, reason, keepMs, audit } = change
   if ('already' in move) return changed('requested', place)
   if ('inbox' in move) return yield* cancelInside(at, change, place)
   if ('end' in move) return yield* endNow(at, change, place)
   if ('resume' in move) return yield* resume(at, change, place)
   if ('retry' in move) return yield* retry(at, change, place, move.retry)
   if ('request' in move) {
-    const noted = yield* requestChange(at, { id, verb: move.request, reason, keepMs })
+    const noted = yield* requestChange(at, { id, verb: move.request, reason, keepMs, audit })
     if (noted === 'refused') return changed('no', place)
     return noted === 'noted' ? changed('requested', place) : 'stale'
   }
   const exit = move.to === 'paused' ? { exit: 'paused' } : {}
-  const done = yield* awaited(at.changeJob({ id, from: place.state, to: move.to, reason, keepMs, ...exit }))
+  const done = yield* awaited(at.changeJob({ id, from: place.state, to: move.to, reason, keepMs, audit, ...exit }))
   if (done === 'stale') return 'stale'
   if (move.to === 'paused') yield* awaited(at.run('pauseWorkflow', place.state, place.ref))
-  return changed('moved', place, { to: move.to })
+  return changed('moved', place, { to: move.to, isTaken: done === 'taken' })
 }
 
 /** Its body unwinds: at once if a worker has it, else when a worker claims it. */
-function* cancelInside(at: At, { id, reason }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
+function* cancelInside(at: At, { id, reason, audit }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
   if (place.state === 'paused') {
     const now = yield* awaited(at.now())
     const ready: GuardedChange = {
@@ -223,16 +224,18 @@ function* cancelInside(at: At, { id, reason }: WorkflowChange, place: Place): Ve
   yield* awaited(at.run('putCancel', place.ref, at.storable(reason), at.givenNow))
   // A pause that was requested before would keep it from unwinding.
   yield* awaited(at.run('dropRequests', at.list([place.ref])))
+  yield* writeAudit(at, entryOf(audit, `job ${id}`, place.state, `${place.state}, cancel requested`))
   at.note({ requested: true })
   return changed('requested', place)
 }
 
 /** Its body runs no further, and a worker that has it loses its claim. */
-function* endNow(at: At, { id, reason, keepMs }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
+function* endNow(at: At, { id, reason, keepMs, audit }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
   // Before its end drops the links to them.
   yield* cancelCalled(at, place.ref, yield* openCalls(at, place))
   if (!(yield* awaited(at.endUnfinished(id, reason, keepMs)))) return 'stale'
   yield* awaited(at.run('endWaits', place.ref))
+  yield* writeAudit(at, entryOf(audit, `job ${id}`, place.state, 'cancelled'))
   at.note({ requested: true })
   return changed('moved', place, { to: 'cancelled' })
 }
@@ -258,8 +261,8 @@ function noteOf(note: string | null): CallNote {
 }
 
 /** A suspended workflow that was paused waits again, unless something that it waits for has come. */
-function* resume(at: At, { id }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
-  const resumed = { id, from: 'paused', to: 'ready', exit: 'resumed', keepMs: Infinity } as const
+function* resume(at: At, { id, audit }: WorkflowChange, place: Place): Verb<WorkflowChanged | 'stale'> {
+  const resumed = { id, from: 'paused', to: 'ready', exit: 'resumed', keepMs: Infinity, audit } as const
   // It never began: its parents and its due time decide.
   if (place.waits === null && !place.hasBegun) {
     if ((yield* awaited(at.changeJob(resumed))) === 'stale') return 'stale'
@@ -284,7 +287,12 @@ function* resumedState(at: At, { ref, waits, pausedFrom, wakeAt, dueAt }: Place,
 const FORGOTTEN_SHOWN = 20
 
 /** It runs again: with what is left of its log, or with an empty one. */
-function* retry(at: At, { id }: WorkflowChange, place: Place, how: 'rest' | 'fresh'): Verb<WorkflowChanged | 'stale'> {
+function* retry(
+  at: At,
+  { id, audit }: WorkflowChange,
+  place: Place,
+  how: 'rest' | 'fresh',
+): Verb<WorkflowChanged | 'stale'> {
   const { ref, run, forgetFrom } = place
   const isForgetting = how === 'rest' && forgetFrom !== null
   const which = [ref, run, forgetFrom ?? 0, forgetFrom ?? 0] as const
@@ -292,7 +300,7 @@ function* retry(at: At, { id }: WorkflowChange, place: Place, how: 'rest' | 'fre
   const forgotten = rows.map(({ address }) => address)
   const without = forgotten.length === 0 ? '' : `; forgot ${forgotten.slice(0, FORGOTTEN_SHOWN).join(', ')}`
   const exit = how === 'fresh' ? 'retried afresh' : `retried${without}`
-  const again = { due: { inMs: 0 }, exit, freshRetries: true, keepMs: Infinity } as const
+  const again = { due: { inMs: 0 }, exit, freshRetries: true, keepMs: Infinity, audit } as const
   if ((yield* awaited(at.changeJob({ id, from: place.state, to: 'ready', ...again }))) === 'stale') return 'stale'
   yield* awaited(at.run('dropCancel', ref))
   yield* awaited(at.run('retryWorkflow', at.givenNow, at.givenNow, ref))
@@ -370,11 +378,15 @@ function* cancelJob(at: At, { id, options }: JobRow, keepMs: number): Verb<void>
   }
 }
 
+/** The most rows with warnings that the record reads. */
+const WARNED_MAX = 100
+
 export function* readWorkflow(at: At, id: string): Verb<WorkflowRecordRow | undefined> {
   const place = yield* readPlace(at, id)
   if (place === undefined) return undefined
   const { ref, run, isCancelRequested } = place
   const open = yield* awaited(at.rows<StoredStep>('openSteps', ref, run))
+  const warned = yield* awaited(at.rows<{ note: string }>('warnedSteps', ref, run, WARNED_MAX))
   const [counts] = yield* awaited(at.rows<{ answers: Numeric; unread: Numeric }>('countAnswers', run, ref))
   return {
     ref,
@@ -384,6 +396,8 @@ export function* readWorkflow(at: At, id: string): Verb<WorkflowRecordRow | unde
     open: open.map((row) => stepRowOf(at, run, row)),
     unread: numberOf(counts?.unread ?? 0),
     isCancelRequested: isCancelRequested && !isFinal(place.state),
+    isPauseRequested: place.state === 'running' && place.requested === 'pause',
+    warned: warned.map(({ note }) => note),
   }
 }
 

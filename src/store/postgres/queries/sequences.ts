@@ -60,10 +60,9 @@ export const sequenceQueries = {
   clearAttempts: `
     update ${s}.steps set attempt = 0 where ref = $1::text::bigint and run = $2::text::integer and no is null`,
   readSequence: `
-    select j.ref, j.name, j.queue, b.shape, j.state, j.error, j.reason, j.progress, w.run, w.waits, t.total, r.kind as requested,
+    select j.ref, j.name, j.queue, j.shape, j.state, j.error, j.reason, j.progress, w.run, w.waits, t.total, r.kind as requested,
            last.address, last.no
     from (${jobRowFrom(`(select *, xmin from ${s}.jobs where id = $1::text::uuid offset 0)`)}) as j
-    cross join lateral (select b.shape from ${s}.jobs b where b.ref = j.ref limit 1) b
     left join lateral (select * from ${s}.workflows w where w.ref = j.ref limit 1) w on true
     left join lateral (select * from ${s}.requests r where r.ref = j.ref limit 1) r on true
     left join lateral (select * from ${s}.lists t where t.id = j.id::uuid limit 1) t on true

@@ -53,7 +53,7 @@ export const readyOf = (job: string): string => `lateral (
  */
 export const jobRowFrom = (jobs: string): string => `
   select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.turn, j.rate_turn, j.weight, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
-         j.after, j.created_at, j.due_at, j.expires_at, coalesce(j.streak, 0) as streak,
+         j.shape, j.after, j.created_at, j.due_at, j.expires_at, coalesce(j.streak, 0) as streak,
          case
            when h.ref is not null then h.state
            when w.ref is not null then w.state

@@ -36,14 +36,13 @@ export const workflowQueries = {
   /** Others do not delete the job until this transaction ends. */
   holdJob: `select ref from ${s}.jobs where id = $1::text::uuid for key share`,
   readWorkflow: `
-    select j.ref, j.name, j.queue, b.shape, j.state, j.stored_in = 'lease' as claimed, j.due_at, r.kind as requested,
+    select j.ref, j.name, j.queue, j.shape, j.state, j.stored_in = 'lease' as claimed, j.due_at, r.kind as requested,
            coalesce(w.run, 0) as run, w.waits, w.wake_at, w.paused_from, w.forget_from,
            (select s.ref from ${s}.steps s where s.ref = j.ref and s.run = coalesce(w.run, 0) limit 1) is not null as begun,
            (select i.ref from ${s}.inbox i where i.ref = j.ref and not i.taken and i.kind = 'cancel' limit 1) is not null
              or (select s.ref from ${s}.steps s
                  where s.ref = j.ref and s.run = coalesce(w.run, 0) and s.address = '!cancel' limit 1) is not null as cancelling
     from (${jobRowFrom(`(select *, xmin from ${s}.jobs where id = $1::text::uuid offset 0)`)}) as j
-    cross join lateral (select b.shape from ${s}.jobs b where b.ref = j.ref limit 1) b
     left join lateral (select * from ${s}.workflows w where w.ref = j.ref limit 1) w on true
     left join lateral (select * from ${s}.requests r where r.ref = j.ref limit 1) r on true`,
   countAnswers: `
@@ -51,6 +50,11 @@ export const workflowQueries = {
             where ref = $2::text::bigint and run = $1::text::integer and no is not null) as answers,
            (select count(*)::integer from ${s}.inbox
             where ref = $2::text::bigint and not taken and kind = 'event') as unread`,
+  warnedSteps: `
+    select note from ${s}.steps
+    where ref = $1::text::bigint and run = $2::text::integer and note like '%"warnings":[%'
+    order by number
+    limit $3::text::integer`,
   /** Answered rows by number, then open ones in the order of their calls. */
   readSteps: `
     select ${stepRead}
@@ -210,7 +214,8 @@ export const workflowQueries = {
     select ref from taken`,
   /** Of these workflows, those that are still suspended: another process has written their rows again meanwhile. */
   stillSuspended: `
-    select w.ref from ${s}.waiting w where w.ref = any($1::text::bigint[]) and (${isSuspended}) is true`,
+    select a.ref from unnest($1::text::bigint[]) as a (ref)
+    where (select w.state from ${s}.waiting w where w.ref = a.ref) in ('blocked', 'scheduled', 'retrying')`,
   dueWakes: `
     select w.ref from ${s}.workflows w
     where w.wake_at <= $1::text::bigint and w.wake_at is not null and w.paused_from is null

@@ -77,6 +77,7 @@ export interface StoredRow {
   readonly payload: string | null
   readonly bytes: string | null
   readonly options: string | null
+  readonly shape: JobRow['shape']
   readonly after: string | null
   readonly created_at: Numeric
   readonly due_at: Numeric
@@ -113,6 +114,7 @@ export function toStoredJob(row: StoredRow): StoredJob {
     group: row.grp,
     payload: encodedOf(row.payload, row.bytes) ?? '',
     options: row.options,
+    shape: row.shape,
     after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
     createdAt: numberOf(row.created_at),
     state: row.state,

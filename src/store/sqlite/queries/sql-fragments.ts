@@ -3,7 +3,7 @@ import { TURN_SPAN } from '../../../job/rules/turns.js'
 /** A whole job, unfinished or ended. `from` names the jobs as `j` and the join with what follows. */
 export function jobRow(from = 'millrace_jobs j\n    join'): string {
   return `
-    select j.seq, j.id, n.name, n.queue, j.lane, j.turn, j.rate_turn, j.weight, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,
+    select j.seq, j.id, n.name, n.queue, j.lane, j.turn, j.rate_turn, j.weight, j.priority, j.key, j.grp, j.payload, j.options, j.shape, j.after, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
            coalesce(l.streak, 0) as streak,

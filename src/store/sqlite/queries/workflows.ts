@@ -45,6 +45,12 @@ export const workflowQueries = {
            (select count(*) from millrace_inbox i where i.job = j.id and i.taken = 0 and i.kind = 'event') as unread
     from millrace_jobs j
     where j.seq = ?`,
+  warnedSteps: `
+    select note
+    from millrace_steps
+    where seq = ? and run = ? and note like '%"warnings":[%'
+    order by number
+    limit ?`,
   /** Answered rows by number, then open ones in the order of their calls. Parameters: job, run, the position, how many. */
   readSteps: `
     select ${stepRow}

@@ -43,6 +43,7 @@ export interface StoredRow {
   readonly grp: string | null
   readonly payload: Encoded
   readonly options: string | null
+  readonly shape: JobRow['shape']
   readonly after: string | null
   readonly created_at: number
   readonly state: State
@@ -74,6 +75,7 @@ export function toJobRow(row: StoredRow): JobRow {
     group: row.grp,
     payload: toEncoded(row.payload),
     options: row.options,
+    shape: row.shape,
     after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
     createdAt: row.created_at,
     state: row.state,

@@ -1,0 +1,133 @@
+import type { Codec } from '../../codec/codec.js'
+import type { ErrorRecord } from '../../codec/error-text.js'
+import { InvalidOptionsError, JobGoneError, NotAWorkflowError } from '../../errors.js'
+import { checkFields } from '../../job/definition/check-fields.js'
+import { isCount } from '../../job/definition/check-options.js'
+import type { StepRecord, WorkflowRecord } from '../../job/workflow-record.js'
+import type { Store } from '../../store/store.js'
+import type { StepRow, WorkflowRecordRow } from '../../store/workflows.js'
+import { canBeId } from '../check-arguments.js'
+import { decodeStored } from '../read/records.js'
+
+/** The page of `mill.steps`. */
+export interface StepsOptions {
+  /** The last address that was read. */
+  readonly after?: string | undefined
+  /** The most steps to return, at most 1,000. Default 100. */
+  readonly limit?: number | undefined
+}
+
+const STEPS_LIMIT = 100
+/** The most steps of one page: each may have a result of a megabyte. */
+const STEPS_LIMIT_MAX = 1_000
+
+export interface StepParts {
+  readonly store: Store
+  readonly codecOf: (name: string) => Codec
+}
+
+export async function readSteps(parts: StepParts, id: string, options: StepsOptions = {}): Promise<StepRecord[]> {
+  const problems = checkFields(options, '', STEPS_OPTIONS)
+  if (problems.length > 0) throw new InvalidOptionsError('steps()', problems)
+  if (!canBeId(id)) throw new JobGoneError(String(id))
+  const page = await parts.store.workflows.readSteps(id, options.after, options.limit ?? STEPS_LIMIT)
+  if (page === undefined) throw new JobGoneError(id)
+  if (!page.isWorkflow) throw new NotAWorkflowError(id, page.name)
+  return page.rows.map((row) => toStepRecord(row, page.name, parts.codecOf))
+}
+
+const STEPS_OPTIONS = {
+  fields: {
+    after: (value: unknown) => (typeof value === 'string' ? undefined : 'must be the address of a step'),
+    limit: isCount(1, STEPS_LIMIT_MAX),
+  },
+}
+
+/** The parts of a note that records show. The worker writes it. */
+interface ShownNote {
+  readonly log?: readonly string[] | undefined
+  readonly child?: string | undefined
+  readonly event?: string | undefined
+  readonly foreign?: boolean | undefined
+  readonly unknown?: boolean | undefined
+  readonly warnings?: readonly string[] | undefined
+}
+
+function noteOf(note: string | null): ShownNote {
+  return note === null ? {} : (JSON.parse(note) as ShownNote)
+}
+
+/** The kind of an open row that nothing waits for any more. */
+const UNWOUND = 'unwound'
+
+function toStepRecord(row: StepRow, job: string, codecOf: StepParts['codecOf']): StepRecord {
+  const { address, attempt, startedAt, answeredAt, until } = row
+  const { kind, name } = namedIn(row)
+  const { log, child, foreign, unknown } = noteOf(row.note)
+  // The result of a called job was encoded with its own codec.
+  const codec = codecOf(kind === 'call' ? name : job)
+  const result = row.value === null ? undefined : decodeStored(codec, row.value)
+  return {
+    address,
+    name,
+    kind,
+    state: stateOf(row),
+    attempt,
+    startedAt: new Date(startedAt),
+    ...(answeredAt === null ? {} : { endedAt: new Date(Math.max(startedAt, answeredAt)) }),
+    ...(until === null || until === undefined ? {} : { until: new Date(until) }),
+    ...(result?.ok === true ? { result: result.value } : {}),
+    ...(row.error === null ? {} : { error: JSON.parse(row.error) as ErrorRecord }),
+    ...(log === undefined ? {} : { log }),
+    ...(child === undefined ? {} : { child }),
+    ...(foreign === true ? { foreign } : {}),
+    ...(unknown === true ? { unknown } : {}),
+  }
+}
+
+function stateOf({ no, kind, error, attempt }: StepRow): StepRecord['state'] {
+  if (no !== null) return error === null ? 'done' : 'failed'
+  if (kind === UNWOUND) return 'failed'
+  return attempt > 0 ? 'retrying' : 'open'
+}
+
+/** The kind and the name in an address: `scope/kind:name#n`. */
+function namedIn({ address, kind }: Pick<StepRow, 'address' | 'kind'>): {
+  readonly kind: string
+  readonly name: string
+} {
+  const found = /\/([a-z]+):([^/]*)#\d+$/.exec(address)
+  if (found === null) return { kind, name: address }
+  const [, named = kind, name = ''] = found
+  return {
+    kind: named,
+    name: name.replaceAll(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))),
+  }
+}
+
+export function toWorkflowRecord(row: WorkflowRecordRow): WorkflowRecord {
+  const waiting = row.open.filter(({ kind }) => kind !== UNWOUND)
+  const warnings = [...new Set(row.warned.flatMap((note) => noteOf(note).warnings ?? []))]
+  const requested = row.isCancelRequested ? 'cancel' : row.isPauseRequested ? 'pause' : undefined
+  return {
+    run: row.run,
+    answers: row.answers,
+    waitingFor: waiting.map(toWaitingFor),
+    warnings,
+    unread: row.unread,
+    ...(requested === undefined ? {} : { requested }),
+  }
+}
+
+function toWaitingFor(row: StepRow): WorkflowRecord['waitingFor'][number] {
+  const { kind, name } = namedIn(row)
+  const { child, event } = noteOf(row.note)
+  return {
+    address: row.address,
+    kind,
+    name,
+    ...(row.until === null || row.until === undefined ? {} : { until: new Date(row.until) }),
+    ...(kind === 'wait' ? { event: event ?? name } : {}),
+    ...(child === undefined ? {} : { job: child }),
+  }
+}

@@ -1,4 +1,4 @@
-import { clock, jobRowFrom, laneOf, s, sort } from './sql-fragments.js'
+import { clock, jobRowFrom, laneOf, s, sort, turnLane } from './sql-fragments.js'
 import { fillOpen, stepColumns, stepRow, stepValues } from './sequences.js'
 
 const stepRead = `s.address, s.kind, s.no, s.since, s.attempt, s.called_at, s.answered_at, s.until, s.value,
@@ -204,9 +204,9 @@ export const workflowQueries = {
       group by 1, 2, 3),
     body as (
       update ${s}.jobs j set due_at = clock.now from clock where j.ref = any(array(select ref from taken))
-      returning j.ref, j.lane, j.priority, j.due_at, j.grp, coalesce(j.streak, 0) >= 2 as suspect),
+      returning j.ref, j.lane, j.turn, j.priority, j.due_at, j.grp, coalesce(j.streak, 0) >= 2 as suspect),
     to_ready as (
-      insert into ${s}.ready (lane, sort, ref) select b.lane, ${sort('b')}, b.ref from body b where not b.suspect),
+      insert into ${s}.ready (lane, sort, ref) select ${turnLane('b.lane', 'b.turn')}, ${sort('b')}, b.ref from body b where not b.suspect),
     to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select b.ref, b.lane, 'ready', b.due_at, b.grp from body b where b.suspect),

@@ -177,7 +177,7 @@ export const workflowQueries = {
   /** A suspended workflow becomes ready, and is due now. */
   wakeWorkflow: `
     update millrace_live
-    set state = 'ready', due_at = ?,
+    set state = 'ready', due_at = ?, held = null,
         sort = ? - (select priority from millrace_jobs where seq = millrace_live.seq) * ${PRIORITY_STEP_MS}
     where seq = ? and fence is null and state in ('blocked', 'scheduled', 'retrying')`,
   /** Its state and group, for the counts. */

@@ -22,6 +22,7 @@ const ENTRIES = [
   // What the programs of tests import beside it.
   'mill',
   'world/world',
+  'world/uncaught',
   'store/sqlite/connection/library',
 ]
 

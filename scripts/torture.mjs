@@ -14,6 +14,7 @@ const RUNS = {
   disk: () => import('./torture/disk.mjs'),
   ticks: () => import('./torture/ticks.mjs'),
   poison: () => import('./torture/poison.mjs'),
+  poisons: () => import('./torture/poisons.mjs'),
   exits: () => import('./torture/exits.mjs'),
 }
 

@@ -8,6 +8,7 @@ const PROGRAMS = {
   crowded: new URL('./programs/crowded.mjs', import.meta.url),
   ticker: new URL('./programs/ticker.mjs', import.meta.url),
   poisoned: new URL('./programs/poisoned.mjs', import.meta.url),
+  poisons: new URL('./programs/poisons.mjs', import.meta.url),
   leaver: new URL('./programs/leaver.mjs', import.meta.url),
 }
 

@@ -28,6 +28,10 @@ export const KINDS = {
     about: 'a job that kills its process, at random positions among others',
     options: { places: 10, jobs: 300, store: 'sqlite', url: '', seed: undefined, minutes: 30 },
   },
+  poisons: {
+    about: 'eight kinds of handlers that exit, crash, block or leave errors behind, beside good jobs',
+    options: { executor: 'both', jobs: 300, quick: 0, seed: 0, minutes: 8 },
+  },
   exits: {
     about: 'processes that exit by themselves at random moments, in every way',
     options: { exits: 200, processes: 4, store: 'sqlite', driver: 'default', seed: undefined, minutes: 9 },
@@ -37,11 +41,13 @@ export const KINDS = {
 /** Options that are not numbers, and what each must be. */
 const TEXTS = {
   store: (text) => (STORES.includes(text) ? undefined : STORES.join(' or ')),
+  executor: (text) => (EXECUTORS.includes(text) ? undefined : EXECUTORS.join(', ')),
   driver: (text) => (DRIVERS.includes(text) ? undefined : DRIVERS.join(', ')),
   url: (text) =>
     /^postgres(ql)?:/.test(text ?? '') && URL.canParse(text) ? undefined : 'the address of a PostgreSQL server',
 }
 const STORES = ['sqlite', 'postgres']
+const EXECUTORS = ['both', 'loop', 'process']
 /** The default is what a path opens; the others are handles of the app. */
 const DRIVERS = ['default', 'better-sqlite3', 'libsql']
 

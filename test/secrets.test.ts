@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Abort, category, job, millrace } from '../src/index.js'
+import { Abort, category, event, job, millrace, workflow } from '../src/index.js'
 import type { Context, JobRecord, Mill, MillOptions } from '../src/index.js'
+import { internalsOf } from '../src/mill/internals.js'
+import type { MillInternals } from '../src/mill/internals.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 import { rawTables } from './support/raw-tables.js'
 import { testing } from './support/testing.js'
@@ -163,6 +165,79 @@ describe('An encrypted job', () => {
     )
     expect(previous).toEqual([undefined, `${MARKER} 0`, `${MARKER} 1`, `${MARKER} 2`])
     expect(await raw.text()).not.toMatch(PLAIN)
+  })
+})
+
+describe('An encrypted workflow', () => {
+  const answered = event<Secret>('answered')
+  const child = job('child', { encrypt: true, run: (p: Secret) => p, retry: { limit: 0 } })
+  const flow = workflow('flow', {
+    encrypt: true,
+    run: async (input: Secret, w): Promise<unknown> => {
+      const step = await w.step('charge', (ctx) => {
+        ctx.log(input.card)
+        return { charged: input.card }
+      })
+      const failed = await w
+        .step('refuse', { retry: { limit: 0 } }, () => {
+          throw new Error(input.card)
+        })
+        .catch((error: Error) => (error.cause as Error).message)
+      const called = await w.call(child, secret('called'))
+      const { card } = await w.waitFor(answered)
+      if (input.of === 'first') return w.restart(secret('second'))
+      return [step, failed, called, card]
+    },
+  })
+  const send = async (mill: Mill, id: string): Promise<void> => {
+    const { store, registry } = internalsOf(mill) as MillInternals
+    const payload = registry.codecOf('flow').encode(secret('event'))
+    const sent = await store.workflows.sendEvent({ to: { id }, name: 'answered', eventId: null, payload })
+    expect(sent.did).toBe('sent')
+  }
+
+  test('seals its steps, calls, events and inputs, and goes on in another process', async () => {
+    const store = freshStore(folder)
+    const raw = rawTables(store)
+    const before = await open(store, { jobs: [flow, child] })
+    const { id } = await before.enqueue(flow, secret('first'))
+    await before.start()
+    await becomes(before, id, { state: 'blocked' })
+    expect(await raw.text()).not.toContain(MARKER)
+    await close(before)
+    const after = await open(store, { jobs: [flow, child], encryption: rotated })
+    await send(after, id)
+    expect(await raw.text()).not.toContain(MARKER)
+    await after.start()
+    await becomes(after, id, { state: 'blocked', payload: secret('second') })
+    await send(after, id)
+    const card = secret('second').card
+    expect(await after.handle(id).result({ timeout: '20s' })).toEqual([
+      { charged: card },
+      card,
+      secret('called'),
+      secret('event').card,
+    ])
+    expect(await raw.text()).not.toContain(MARKER)
+  })
+
+  test('is parked when a key of its log is gone, and goes on from there when it is back', async () => {
+    const store = freshStore(folder)
+    const before = await open(store, { jobs: [flow, child] })
+    const { id } = await before.enqueue(flow, secret('kept'))
+    await before.start()
+    await becomes(before, id, { state: 'blocked' })
+    await close(before)
+    const without = await open(store, { jobs: [flow, child], encryption: { keys: { k2 }, current: 'k2' } })
+    await send(without, id)
+    await without.start()
+    expect((await becomes(without, id, { state: 'parked' })).reason).toMatch('encrypted with key "k1"')
+    await close(without)
+    const back = await open(store, { jobs: [flow, child], encryption: rotated })
+    await back.start()
+    const { store: verbs } = internalsOf(back) as MillInternals
+    await verbs.workflows.changeWorkflow({ id, verb: 'retry', reason: 'retry', keepMs: Infinity })
+    expect(await back.handle(id).result({ timeout: '20s' })).toHaveLength(4)
   })
 })
 

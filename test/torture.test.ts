@@ -52,6 +52,17 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
+  test(
+    'handlers that end, crash or fill their process cost their own attempts only',
+    { timeout: 300_000 },
+    async () => {
+      const { code, output } = await torture('poisons', '--executor', 'process', '--quick', '1')
+      expect(output).toMatch(/^✓ in processes: at most 0 crashes of the worker: 0$/m)
+      expect(output).toMatch(/^✓ in processes: each poison ended as it must: 6 kinds$/m)
+      expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+    },
+  )
+
   test('6 processes that end at random moments all end with the expected code', { timeout: 300_000 }, async () => {
     const { code, output } = await torture('exits', '--exits', '6', '--seed', '12')
     expect(output).toMatch(/^✓ every process ended in its planned way: 6 processes/m)

@@ -85,7 +85,8 @@ function judge(verdict, executor, jobs, kinds, { over, crashes, tookMs }) {
     const wanted = KINDS[kind][executor]
     return state !== wanted.state || !wanted.why.test(why)
   })
-  const shown = ({ kind, state, why, crashes: own, exits }) => `${kind}: ${state}, ${own} crashes, ${why} (${exits.join(', ')})`
+  const shown = ({ kind, state, why, crashes: own, exits }) =>
+    `${kind}: ${state}, ${own} crashes, ${why} (${exits.join(', ')})`
   verdict.none(`${place}: each poison ended as it must`, wrong.map(shown), `${over.poisons.length} kinds`)
   verdict.expect(`${place}: all good jobs are done`, over.good === jobs, `${over.good} of ${jobs}`)
   verdict.expect(`${place}: no good job was charged`, over.charged === 0, `${over.charged}`)

@@ -143,8 +143,8 @@ export interface WorkflowEnd extends Omit<LogAppend, 'ref' | 'fence' | 'id' | 'n
    * names, or a cancel.
    */
   readonly suspended?: Suspension | undefined
-  /** The workflow restarts: the next run begins with an empty log. */
-  readonly restarted?: { readonly input: Encoded } | undefined
+  /** The workflow restarts: the next run begins with an empty log, and with these options of its job where there are any. */
+  readonly restarted?: { readonly input: Encoded; readonly options?: string | undefined } | undefined
   /** By the store's clock; null: none. */
   readonly deadlineAt: number | null
   /** What `retry` forgets: the answer of this number and every operation that was called after it was given. */

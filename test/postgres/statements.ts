@@ -393,7 +393,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     suspend: [json([{ ref, waits: '[]', last_fence: 5 }])],
     endWaits: [ref],
     restartWorkflow: [ref, '1', null],
-    putInput: [ref, '{}', null],
+    putInput: [ref, '{}', null, null],
     putForgetFrom: [ref, '1'],
     pauseWorkflow: ['blocked', ref],
     resumeWorkflow: [ref],

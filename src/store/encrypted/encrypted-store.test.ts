@@ -3,7 +3,7 @@ import { ContractFixture } from '../../../test/contract/fixture.js'
 import { storeContract } from '../../../test/contract/store-contract.js'
 import { answer, append, ended, inbox, inHand, log, send } from '../../../test/contract/workflow-fixture.js'
 import { transactionContract } from '../../../test/contract/transaction-contract.js'
-import { Keyring } from '../../job/secrets/keyring.js'
+import { isSealed, Keyring } from '../../job/secrets/keyring.js'
 import { systemWorld } from '../../world/world.js'
 import { openFile } from '../sqlite/connection/open.js'
 import { SqliteStore } from '../sqlite/sqlite-store.js'
@@ -20,6 +20,7 @@ async function open() {
   const { database } = file
   return {
     store: encryptedStore(store, { keys, encrypts: () => true }),
+    inner: store,
     clock,
     database,
     openTransaction: () => {
@@ -76,6 +77,21 @@ test('the log, the inbox, the children and the restarted input of a workflow are
   await b.settle(job, { to: 'ready', workflow: ended({ restarted, rows: [answer(2, { value: `"${MARKER}"` })] }) })
   expect(text(subject.database)).not.toContain(MARKER)
   expect((await b.read(job.id)).payload).toBe(`"${MARKER} again"`)
+  await subject.store.close()
+})
+
+test('an error of a log that cannot be opened is a value that no codec reads, so that no other error is replayed', async () => {
+  const subject = await open()
+  const b = new ContractFixture(subject)
+  const job = await inHand(b)
+  await append(b, job, {
+    rows: [answer(0, { value: null, error: JSON.stringify({ name: 'Error', message: MARKER }) })],
+  })
+  const others = new Keyring({ keys: { k2: new Uint8Array(32) }, current: 'k2' }, () => new Uint8Array(12))
+  const without = encryptedStore(subject.inner, { keys: others, encrypts: () => true })
+  const [kept] = await without.leases.readLogs([{ ...job, keptFence: null }])
+  expect(kept?.rows?.[0]?.error).toBeNull()
+  expect(isSealed(kept?.rows?.[0]?.value ?? null)).toBe(true)
   await subject.store.close()
 })
 

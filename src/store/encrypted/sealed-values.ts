@@ -47,15 +47,22 @@ export function sealError(keys: Keyring, error: string, owner: Owner, part = 'er
 }
 
 export function openError(keys: Keyring, error: string | null, owner: Owner, part = 'error'): string | null {
-  if (error === null || !error.includes('"sealed"')) return error
-  const { sealed, ...shown } = JSON.parse(error) as ErrorRecord & SealedFields
+  const sealed = sealedError(error)
   if (sealed === undefined) return error
   const opened = openValue(keys, sealed, owner, part)
-  return isSealed(opened) ? JSON.stringify(shown) : opened
+  return isSealed(opened) ? JSON.stringify(placeholder(sealed)) : opened
 }
 
+/** The sealed text inside of an error. A text that is no record, such as the reason of a cancel, is sealed in the same way. */
+export function sealedError(error: string | null): string | undefined {
+  if (error?.startsWith(`{"name":"${ENCRYPTED}"`) !== true) return undefined
+  return (JSON.parse(error) as SealedFields).sealed
+}
+
+const ENCRYPTED = 'EncryptedError'
+
 function placeholder(sealed: string): ErrorRecord {
-  return { name: 'EncryptedError', message: encryptedWith(sealed) }
+  return { name: ENCRYPTED, message: encryptedWith(sealed) }
 }
 
 function encryptedWith(sealed: string): string {

@@ -1,3 +1,4 @@
+import { isSealed } from '../../job/secrets/keyring.js'
 import type { Keyring, Owner } from '../../job/secrets/keyring.js'
 import type {
   CallFailure,
@@ -13,7 +14,7 @@ import type {
 import { sealNew } from './sealed-names.js'
 import type { Sealing } from './sealed-names.js'
 import { errorPart, sealStep, valuePart } from './sealed-rows.js'
-import { openError, openNote, openText, openValue, sealValue } from './sealed-values.js'
+import { openError, openNote, openText, openValue, sealedError, sealValue } from './sealed-values.js'
 
 /** Seals and opens the log and the inbox of workflows. Names, addresses and event ids stay readable: stores search by them. */
 
@@ -87,8 +88,19 @@ export function openLogs(
   const owners = ownersOf(claims)
   return logs.map((log) => {
     const owner = owners.get(log.ref) as Owner
-    return { ...openInbox(keys, log, owner), rows: log.rows?.map((row) => openStep(keys, row, owner)) }
+    return { ...openInbox(keys, log, owner), rows: log.rows?.map((row) => openLogRow(keys, row, owner)) }
   })
+}
+
+/**
+ * A row of a log that is replayed. An error that cannot be opened must not be replayed as another error: it is given as a value
+ * instead, which the codec refuses, and the workflow is parked.
+ */
+function openLogRow(keys: Keyring, row: StepRow, owner: Owner): StepRow {
+  const opened = openStep(keys, row, owner)
+  const sealed = sealedError(row.error)
+  if (sealed === undefined || !isSealed(openValue(keys, sealed, owner, errorPart(row.address)))) return opened
+  return { ...opened, value: sealed, error: null }
 }
 
 export function openInboxes(keys: Keyring, claims: readonly OwnedClaim[], inboxes: readonly Inbox[]): readonly Inbox[] {

@@ -1,11 +1,14 @@
 import { describeError } from '../../codec/error-text.js'
 import type { ErrorRecord } from '../../codec/error-text.js'
 import type { Registered } from '../../job/definition/registry.js'
+import { writeOptions } from '../../job/definition/stored-options.js'
+import type { StoredOptions } from '../../job/definition/stored-options.js'
 import type { Outcome } from '../../job/rules/outcome.js'
 import type { WorkflowEnd } from '../../store/workflows.js'
 import { describeDrift } from '../../workflow/drift.js'
 import type { LogRest, RunEnd } from '../../workflow/host.js'
 import { succeeded } from '../attempt/run.js'
+import type { Running } from '../attempt/running.js'
 
 /** What the end of a run makes of its claim. */
 export interface EndedRun {
@@ -14,7 +17,12 @@ export interface EndedRun {
   readonly written: WorkflowEnd | undefined
 }
 
-export function endedRun(end: RunEnd, registered: Registered, run: number, hasProgressed: boolean): EndedRun {
+export function endedRun(
+  end: RunEnd,
+  { registered, options }: Pick<Running, 'registered' | 'options'>,
+  run: number,
+  hasProgressed: boolean,
+): EndedRun {
   const withRest = (outcome: Outcome, rest: LogRest, more: Partial<WorkflowEnd> = {}): EndedRun => {
     const { rows, cancelled, deadlineAt, forgetFrom } = rest
     return { outcome, written: { run, rows, taken: [], children: [], cancelled, deadlineAt, forgetFrom, ...more } }
@@ -39,7 +47,9 @@ export function endedRun(end: RunEnd, registered: Registered, run: number, hasPr
         suspended: { waits: [], wakeAt: null },
       })
     case 'restarted':
-      return withRest({ kind: 'restarted' }, end.rest, { restarted: { input: end.input } })
+      return withRest({ kind: 'restarted' }, end.rest, {
+        restarted: { input: end.input, options: optionsWith(options, registered) },
+      })
     case 'drifted':
       return { outcome: { kind: 'drifted', error: driftError(end) }, written: undefined }
     case 'full':
@@ -51,6 +61,12 @@ export function endedRun(end: RunEnd, registered: Registered, run: number, hasPr
     default:
       return end satisfies never
   }
+}
+
+/** A new input is of the current version; undefined where the stored options say so already. */
+function optionsWith(options: StoredOptions, { upcast }: Registered): string | undefined {
+  if ((options.version ?? 0) === upcast.length) return undefined
+  return writeOptions({ ...options, version: upcast.length }) ?? undefined
 }
 
 function doneOutcome(outcome: Outcome, note: string | undefined): Outcome {

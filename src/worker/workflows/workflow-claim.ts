@@ -6,8 +6,8 @@ import { checkPayload } from '../../job/definition/schema.js'
 import type { AnyEvent, WorkflowRules } from '../../job/definition/workflow-options.js'
 import type { Encoded, Outcome } from '../../job/rules/outcome.js'
 import type { NewStep } from '../../store/sequences.js'
-import type { Inserted, SettledJob } from '../../store/store.js'
-import type { InboxRow } from '../../store/workflows.js'
+import type { ClaimedJob, Inserted, SettledJob } from '../../store/store.js'
+import type { InboxRow, OwnedClaim } from '../../store/workflows.js'
 import type { Timers } from '../../world/timers.js'
 import { Driver } from '../../workflow/driver.js'
 import type { DriverHost, Draining, EventRead, LogWrite, Warning } from '../../workflow/host.js'
@@ -49,10 +49,10 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   async drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
-    const { claimed, registered } = this.#running
+    const { claimed } = this.#running
     const kept = this.#runs.sticky.take(claimed.id)
     const log = await this.#runs.logs.read(
-      { ref: claimed.ref, fence: claimed.fence, keptFence: kept?.fence ?? null },
+      { ...ownedClaim(claimed), keptFence: kept?.fence ?? null },
       () => this.#isOver,
     )
     if (log === undefined) return this.#lost()
@@ -61,7 +61,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     this.#run = log.run
     const end = await driver.drive(this, log)
     if (end.kind === 'lost' || this.#isOver) return this.#lost()
-    this.ended = endedRun(end, registered, this.#run, this.#hasProgressed)
+    this.ended = endedRun(end, this.#running, this.#run, this.#hasProgressed)
     if (end.kind === 'suspended' || end.kind === 'yielded') this.#runs.sticky.keep(claimed.id, driver, claimed.fence)
     return end.kind === 'done' ? end.value : undefined
   }
@@ -100,10 +100,10 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   async append(write: LogWrite): Promise<readonly Inserted[] | undefined> {
-    const { ref, fence, streak, crashes } = this.#running.claimed
+    const { streak, crashes } = this.#running.claimed
     const hasAnswer = write.rows.some(({ no }) => no !== null)
     const endsStreak = hasAnswer && !this.#hasProgressed && (streak > 0 || crashes > 0)
-    const append = { ref, fence, run: this.#run, ...write, endsStreak }
+    const append = { ...ownedClaim(this.#running.claimed), run: this.#run, ...write, endsStreak }
     if (write.taken.length > 0) this.#takes += 1
     const appended = await this.#runs.logs.append(append, () => this.#isOver)
     if (write.taken.length > 0) this.#takes += 1
@@ -128,9 +128,9 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   async readInbox(): Promise<readonly InboxRow[] | undefined> {
-    const { ref, fence } = this.#running.claimed
+    const claim = ownedClaim(this.#running.claimed)
     try {
-      return (await this.#runs.parts.store.leases.readInboxes([{ ref, fence }]))[0]?.inbox
+      return (await this.#runs.parts.store.leases.readInboxes([claim]))[0]?.inbox
     } catch (error) {
       this.#runs.parts.events.storeFailed('read the inbox of a workflow', error)
       return undefined
@@ -298,4 +298,8 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     }
     return new Driver(workflow, this)
   }
+}
+
+function ownedClaim({ ref, fence, id, name, key }: ClaimedJob): OwnedClaim {
+  return { ref, fence, id, name, key }
 }

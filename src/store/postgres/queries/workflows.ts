@@ -140,7 +140,9 @@ export const workflowQueries = {
     set run = excluded.run, ${noSuspension}, last_fence = null, deadline_at = excluded.deadline_at,
         forget_from = null, next_no = 0`,
   putInput: `
-    update ${s}.jobs set payload = $2, bytes = decode($3, 'base64') where ref = $1::text::bigint`,
+    update ${s}.jobs
+    set payload = $2, bytes = decode($3, 'base64'), options = coalesce($4::text, options)
+    where ref = $1::text::bigint`,
   putForgetFrom: `
     insert into ${s}.workflows (ref, forget_from)
     values ($1::text::bigint, $2::text::integer)

@@ -260,7 +260,7 @@ function suspension(
 /** The next run begins with an empty log and the new input. The rows of this one are removed later. */
 async function restart(session: JobSession, ref: number, { run, restarted, deadlineAt }: WorkflowEnd): Promise<void> {
   const { text, bytes } = toColumns(restarted?.input ?? '')
-  await session.query(session.queries.putInput, String(ref), text, bytes)
+  await session.query(session.queries.putInput, String(ref), text, bytes, restarted?.options ?? null)
   await session.run('addLeftover', ref, run, null, session.givenNow, 0)
   await session.run('restartWorkflow', ref, run + 1, deadlineAt)
 }

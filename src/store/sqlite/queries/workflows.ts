@@ -105,7 +105,7 @@ export const workflowQueries = {
         forget_from = null, next_no = 0`,
   putInput: `
     update millrace_jobs
-    set payload = ?
+    set payload = ?, options = coalesce(?, options)
     where seq = ?`,
   putForgetFrom: `
     insert into millrace_workflows (seq, forget_from)

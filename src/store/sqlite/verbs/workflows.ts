@@ -153,7 +153,7 @@ function suspend(
 /** The next run begins with an empty log and the new input. The rows of this one are removed later. */
 function restart(session: Session, ref: number, { run, restarted, deadlineAt }: WorkflowEnd, now: number): void {
   const { queries } = session
-  session.statement(queries.putInput).run(restarted?.input ?? '', ref)
+  session.statement(queries.putInput).run(restarted?.input ?? '', restarted?.options ?? null, ref)
   session.statement(queries.addLeftover).run(ref, run, null, now, 0)
   session.statement(queries.restartWorkflow).run(ref, run + 1, deadlineAt)
 }

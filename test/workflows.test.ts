@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
@@ -6,7 +6,9 @@ import { Abort, event, job, millrace, workflow } from '../src/index.js'
 import type { Event, Mill, MillOptions, Work } from '../src/index.js'
 import { internalsOf } from '../src/mill/internals.js'
 import type { MillInternals } from '../src/mill/internals.js'
+import { run as runCommandLine } from '../src/cli/run.js'
 import { replay } from '../src/testing/index.js'
+import { systemWorld } from '../src/world/world.js'
 import type { WorkflowChange } from '../src/store/workflows.js'
 import type { TestKit } from '../src/testing/index.js'
 import { freshStore } from './support/fresh-store.js'
@@ -190,6 +192,35 @@ describe('Changed code', () => {
     expect(await handle.get()).toMatchObject({ state: 'done', result: 'end' })
   })
 
+  test('13: LW13: millrace replay agrees with replay(), and fails when one would park', async () => {
+    const flow = workflow('flow', original)
+    const store = freshStore(folder)
+    const mill = await open({ jobs: [flow] }, store)
+    await mill.start()
+    const handle = await mill.enqueue(flow)
+    await vi.waitFor(async () => expect((await handle.get())?.state).toBe('scheduled'), { timeout: 10_000 })
+    const replayed = async (body: string): Promise<{ code: number; out: string }> => {
+      const module = join(folder, `jobs-${body.length}.mjs`)
+      const brands = `[Symbol.for('millrace.job')]: true, [Symbol.for('millrace.workflow')]: true`
+      writeFileSync(
+        module,
+        `export const flow = { ${brands}, name: 'flow', options: { run: async (_, w) => { ${body} } } }`,
+      )
+      const lines: string[] = []
+      const note = (line: string): void => void lines.push(line)
+      const terminal = { stdout: note, stderr: note, world: systemWorld() }
+      const code = await runCommandLine(['replay', '--jobs', module, '--store', store], terminal)
+      return { code, out: lines.join(' | ') }
+    }
+    expect(await replayed(`await w.step('a', () => 1); await w.sleep('1h')`)).toEqual({
+      code: 0,
+      out: '1 fit, 0 would park',
+    })
+    const parking = await replayed(`await w.step('z', () => 1)`)
+    expect(parking.code).toBe(1)
+    expect(parking.out).toContain('no longer calls /step:a#0, /sleep:#0; it calls /step:z#0')
+  })
+
   test('52: LW62: w.version guards an insert: 0 in an old run, 1 in a new one', async () => {
     let body: (input: undefined, w: Work) => Promise<unknown> = original
     const flow = workflow('flow', (input: undefined, w) => body(input, w))
@@ -274,6 +305,48 @@ describe('Events', () => {
       for (let j = 0; j < 10; j += 1) expect(await send(mill, handle.id, go, i + j)).toBe('sent')
     expect(await handle.result({ timeout: '60s' })).toEqual(Array.from({ length: 300 }, (_, i) => i))
   }, 90_000)
+})
+
+describe('Time', () => {
+  test('30: LW32: 40 days, a past instant, and a span that is edited while the workflow sleeps', async () => {
+    let span: '40d' | '1d' = '40d'
+    const flow = workflow('flow', async (_: undefined, w) => {
+      await w.sleepUntil(new Date(0))
+      const before = w.now().getTime()
+      await w.sleep(span)
+      return w.now().getTime() - before
+    })
+    const t = await kit({ jobs: [flow], workflows: { sticky: 0 } })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    span = '1d'
+    await t.advance('39d')
+    await t.drain()
+    expect((await handle.get())?.state).toBe('scheduled')
+    await t.advance('1d')
+    await t.drain()
+    expect((await handle.get())?.result).toBe(40 * 86_400_000)
+  })
+
+  test("7: LW8: a body is driven under the runner's fake timers", async () => {
+    vi.useFakeTimers()
+    try {
+      const flow = workflow('flow', async (_: undefined, w) => {
+        const won = await Promise.race([w.step('a', () => 'a'), w.step('b', () => 'b')])
+        await w.sleep('1h')
+        return won
+      })
+      const t = await testing({ jobs: [flow], workflows: { sticky: 0 } })
+      const handle = await t.mill.enqueue(flow)
+      await t.drain()
+      await t.advance('1h')
+      await t.drain()
+      expect((await handle.get())?.result).toBe('a')
+      await t.close()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
 })
 
 describe('Calls', () => {

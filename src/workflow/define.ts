@@ -9,7 +9,7 @@ import type { WorkflowLimits } from '../job/definition/workflow-options.js'
 import type { Event, Restart, Work } from './work.js'
 
 /** The body of a workflow. */
-export type Body<Input, Result, Given = Input> = (input: Input, w: Work<Given>) => Result
+export type Body<Input, Result, Given = Input> = (input: Input, w: Work<NoInfer<Given>>) => Result
 
 /** The options of a workflow: its body, those of `job()` but for `executor` and `treatAsDone`, and its limits. */
 export interface WorkflowOptions<Input, Result, Given = Input>

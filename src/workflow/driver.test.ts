@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { DrivenWorkflow } from '../../test/support/driven-workflow.js'
 import type { DrivenOptions } from '../../test/support/driven-workflow.js'
@@ -111,6 +113,40 @@ test('4: LW4, LW8: three plain branches with equal names get their own values ho
       },
     )
   }
+})
+
+test('6: LW7: the body sees no result before its commit', async () => {
+  const seen: number[] = []
+  const d = driven(
+    (of) => async (_: never, w: Work) => {
+      await w.step('a', () => 1)
+      seen.push(of().time.now, of().rows.size)
+      await Promise.all([w.step('b', () => 2), w.step('c', () => 3)])
+      seen.push(of().time.now, of().rows.size)
+    },
+    { commitMs: 500 },
+  )
+  await d.toEnd()
+  expect(seen).toEqual([1_000_500, 1, 1_001_000, 3])
+})
+
+test('16: LW16: frozen bodies are collected', async () => {
+  const bodies: WeakRef<object>[] = []
+  for (let i = 0; i < 200; i += 1) {
+    const d = driven(() => async (_: never, w: Work) => {
+      const held = { large: new Array(50).fill(i) }
+      bodies.push(new WeakRef(held))
+      await w.sleep('1h')
+      return held
+    })
+    await d.claim()
+  }
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  // The last one may still be on the stack.
+  expect(bodies.filter((body) => body.deref() !== undefined).length).toBeLessThan(5)
 })
 
 test('7: LW8: Promise.race of two steps of one commit has the same winner on each of 100 replays', async () => {

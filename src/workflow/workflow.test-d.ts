@@ -110,3 +110,7 @@ export const misuses = workflow('misuses', async (n: number, w) => {
 workflow('apart', { executor: 'thread', run: async () => 1 })
 // @ts-expect-error -- an unknown option
 workflow('unknown', { step: 5, run: async () => 1 })
+
+// A body that names the type of `w` takes its input from its first parameter.
+export const annotated = workflow('annotated', async (user: User, w: Work) => w.step('s', () => user.id))
+expectType<Job<User, string>>()(annotated)

@@ -26,6 +26,8 @@ export interface DrivenOptions {
   /** Called with each row that is written, by its commit. */
   readonly onRow?: ((row: NewStep, driven: DrivenWorkflow) => void) | undefined
   readonly input?: unknown
+  /** How long each commit takes. */
+  readonly commitMs?: number | undefined
   readonly isStrict?: boolean | undefined
 }
 
@@ -236,7 +238,7 @@ export class DrivenWorkflow {
   }
 
   async #append(write: LogWrite): Promise<readonly Inserted[] | undefined> {
-    await Promise.resolve()
+    await (this.#options.commitMs === undefined ? Promise.resolve() : this.after(this.#options.commitMs))
     if (this.written >= this.#killAt) return this.#die()
     const inserted = write.children.map(({ address }) => {
       const known = this.children.find((child) => child.address === address)

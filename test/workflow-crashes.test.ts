@@ -25,7 +25,6 @@ const make = (booked) => workflow('order', async (n, w) => {
 })
 `
 
-
 describe('Workflows of a worker that is killed with -9 again and again', () => {
   test.skipIf(onPostgres)(
     '4, 26, 28, 38: LW8, LW27, LW29, LW42: each branch gets its own values, and rows of transactions come once',

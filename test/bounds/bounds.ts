@@ -12,6 +12,7 @@ import { storeWrites } from './store-writes.js'
 import { timeLimits } from './time-limits.js'
 import { upkeepBatches } from './upkeep-batches.js'
 import { workerLimits } from './worker-limits.js'
+import { workflowLimits } from './workflow-limits.js'
 
 /** Every bound with its case. */
 export const bounds: readonly Bound[] = [
@@ -28,4 +29,5 @@ export const bounds: readonly Bound[] = [
   ...sqlLimits,
   ...sequenceLimits,
   ...observingLimits,
+  ...workflowLimits,
 ]

@@ -183,12 +183,14 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/store/verbs/conflicts.ts#TRIES',
       'src/store/verbs/schedules.ts#TRIES',
       'src/store/verbs/sequences.ts#TRIES',
+      'src/store/verbs/workflows.ts#TRIES',
       'src/worker/in-flight/sequence-items.ts#BOUNDARY_TRIES',
     ],
   },
   {
     why: 'how much of a fault is logged, or how often',
     bounds: [
+      'src/store/verbs/workflows.ts#WARNED_MAX',
       'src/client/commands/command-all.ts#TARGET_MAX',
       'src/world/vitals.ts#VERSION_MAX',
       'src/client/read/audit.ts#TARGET_MAX',

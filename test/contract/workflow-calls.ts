@@ -237,7 +237,7 @@ export const workflowCallCases: readonly ContractCase[] = [
       ['cancel', null, null, 'the workflow that called it waits for it no longer'],
     ])
   }),
-  contract('the end of a workflow drops its calls, and cancels those it is told to', async (b) => {
+  contract('the end of a workflow drops its calls, and cancels those that its settlement names', async (b) => {
     const caller = await inHand(b)
     const [one, other] = [child(b), child(b, {}, { address: '/call:child#1' })]
     const rows = [CALL, open('/call:child#1', { kind: 'call' })]

@@ -20,8 +20,8 @@ import { auditQueries } from './observing/audit.js'
 import { limitQueries } from './limits.js'
 import { outageQueries } from './outages.js'
 import { listQueries } from './observing/lists.js'
-import { sequenceQueries } from './sequences.js'
-import { workflowQueries } from './workflows.js'
+import { sequenceQueries } from './long-work/sequences.js'
+import { workflowQueries } from './long-work/workflows.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that

@@ -1,7 +1,7 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
 import { waitName } from '../../../job/rules/workflow-commands.js'
-import type { CallEnd } from '../../call-ends.js'
+import type { CallEnd } from '../../verbs/call-ends.js'
 import type { Inbox, InboxRow, NewEvent } from '../../workflows.js'
 import { toEncoded } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'

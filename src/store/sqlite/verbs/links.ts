@@ -2,7 +2,7 @@ import { decideLink, parentFateOf, policiesMovedBy, parentReason } from '../../.
 import type { LinkPolicy, LinkTodoKind } from '../../../job/rules/links.js'
 import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
-import { callEndOf, goneEnd, isEndOf } from '../../call-ends.js'
+import { callEndOf, goneEnd, isEndOf } from '../../verbs/call-ends.js'
 import { isFinal } from '../../../job/rules/states.js'
 import { refuseCycle } from '../../links.js'
 import type { CancelledByParent, Edge, FoundParent, InsertResult, MovedLinks, NewLinks, Parent } from '../../links.js'

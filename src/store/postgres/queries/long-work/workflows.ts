@@ -1,4 +1,4 @@
-import { clock, jobRowFrom, laneOf, s, sort, turnLane } from './sql-fragments.js'
+import { clock, jobRowFrom, laneOf, s, sort, turnLane } from '../sql-fragments.js'
 import { fillOpen, stepColumns, stepRow, stepValues } from './sequences.js'
 
 const stepRead = `s.address, s.kind, s.no, s.since, s.attempt, s.called_at, s.answered_at, s.until, s.value,

@@ -1,4 +1,4 @@
-import { bodyOf, clock, hasEnded, isPaused, jobRowFrom, laneOf, leaseOf, s } from './sql-fragments.js'
+import { bodyOf, clock, hasEnded, isPaused, jobRowFrom, laneOf, leaseOf, s } from '../sql-fragments.js'
 
 export const stepColumns = `ref, run, address, kind, no, since, attempt, called_at, answered_at, until, value, bytes, error, note`
 /** A row of the log as JSON. */

@@ -1,8 +1,8 @@
-import type { Encoded } from '../job/rules/outcome.js'
-import type { LinkTodoKind } from '../job/rules/links.js'
-import type { State } from '../job/rules/states.js'
-import { isFinal } from '../job/rules/states.js'
-import type { CallFailure } from './workflows.js'
+import type { Encoded } from '../../job/rules/outcome.js'
+import type { LinkTodoKind } from '../../job/rules/links.js'
+import type { State } from '../../job/rules/states.js'
+import { isFinal } from '../../job/rules/states.js'
+import type { CallFailure } from '../workflows.js'
 
 /** How a called job ended, as it is written into the inbox of the workflow that called it. */
 export interface CallEnd {

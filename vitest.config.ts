@@ -24,6 +24,7 @@ const BEHAVIOUR = [
   'seams',
   'actions',
   'lists',
+  'why',
 ]
 
 /**

@@ -11,6 +11,8 @@ import { readAudit } from './client/read/audit.js'
 import type { AuditOptions, AuditRecord } from './client/read/audit.js'
 import { listGroups, listSequences, listWorkers } from './client/read/lists.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from './client/read/lists.js'
+import { readWhy } from './client/read/why.js'
+import type { Why } from './job/why/why.js'
 import type { Page, PageOptions } from './client/read/page.js'
 import { commandGiven } from './job/command-options.js'
 import type { CommandGiven } from './job/command-options.js'
@@ -224,6 +226,12 @@ export class Client {
       filter,
       options,
     )
+  }
+
+  async why(id: unknown): Promise<Why | undefined | (Why | undefined)[]> {
+    const { store, registry } = this.#parts
+    if (Array.isArray(id)) return readWhy(id, store, registry)
+    return (await readWhy([id], store, registry))[0]
   }
 
   workers(options?: PageOptions): Promise<Page<WorkerRecord>> {

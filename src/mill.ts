@@ -229,6 +229,7 @@ class Millrace implements Omit<
     this.#client.commandAll('pauseAll', filter, options) as Promise<never>
   resumeAll: Mill['resumeAll'] = (filter, options) =>
     this.#client.commandAll('resumeAll', filter, options) as Promise<never>
+  why: Mill['why'] = ((id: unknown) => this.#client.why(id)) as Mill['why']
   workers: Mill['workers'] = (options) => this.#client.workers(options)
   groups: Mill['groups'] = (options) => this.#client.groups(options)
   sequences: Mill['sequences'] = (options) => this.#client.sequences(options)

@@ -9,6 +9,7 @@ import type { BulkCommandOptions, BulkPreview, BulkResult } from '../client/comm
 import type { AuditOptions, AuditRecord } from '../client/read/audit.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from '../client/read/lists.js'
 import type { Page, PageOptions } from '../client/read/page.js'
+import type { Why } from '../job/why/why.js'
 import type { CommandOptions } from '../job/command-options.js'
 import type { SendArguments, SendOptions, SendTarget } from '../client/workflow/send.js'
 import type { StepsOptions } from '../client/workflow/step-records.js'
@@ -286,6 +287,21 @@ export interface Mill {
   pauseAll: BulkVerb
   /** Resumes every matching job that is paused. */
   resumeAll: BulkVerb
+  /**
+   * Why a job is not running: one true sentence, and what it waits for. Undefined when no job has that id.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const greet = job('greet', async (p: { name: string }) => p.name)
+   * const mill = await millrace({ store: ':memory:', jobs: [greet] })
+   * const { id } = await mill.enqueue(greet, { name: 'Ada' }, { in: '1h' })
+   * console.log((await mill.why(id))?.text)
+   * await mill.close()
+   * ```
+   */
+  why(id: string): Promise<Why | undefined>
+  /** The same for at most 50 jobs, from one snapshot. */
+  why(ids: readonly string[]): Promise<(Why | undefined)[]>
   /** One page of the workers that are registered, in the order of their ids, and what each runs. */
   workers(options?: PageOptions): Promise<Page<WorkerRecord>>
   /** One page of the groups, in the order of their names, each with its progress. */

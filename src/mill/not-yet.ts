@@ -17,7 +17,6 @@ const LIST = 'list jobs with mill.find(filter) and schedules with mill.schedules
 
 /** Verbs that are announced and not built yet. They are not in the type `Mill`: TypeScript refuses them too. */
 export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
-  why: { how: 'reject', instead: 'read state, reason, error, dueAt and attempts of mill.get(id)' },
   retryOne: oneByOne('retry', '{ queue, state: "failed", limit: 1 }'),
   stopChanges: { how: 'reject', instead: POLL_OR_HOOK },
   stopAllChanges: { how: 'reject', instead: POLL_OR_HOOK },

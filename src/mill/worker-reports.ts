@@ -12,6 +12,7 @@ export function describeWorker({ world, registry, options, version }: PartsToSta
     version: app,
     slots: options().concurrency,
     names: registry.claimable(),
+    ...(options().queues.size === 0 ? {} : { queues: Object.fromEntries(options().queues) }),
     ...world.vitals?.read(),
   })
 }

@@ -37,6 +37,11 @@ export interface CurrentPause {
   readonly until: number | null
 }
 
+/** What holds the jobs of a queue. */
+export interface QueueFacts extends QueueState {
+  readonly pause: CurrentPause | undefined
+}
+
 export interface PausedQueue {
   /** Undefined: the queue is not paused. */
   readonly pause: CurrentPause | undefined

@@ -15,7 +15,7 @@ import type { WorkerAbout } from './observing/lists.js'
 import type { ObservingStore } from './observing/observing.js'
 import type { LimitStore } from './limits.js'
 import type { PruneStore } from './prune.js'
-import type { Confirmation, HeldJob, QueueStore } from './queues.js'
+import type { Confirmation, HeldJob, QueueFacts, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type {
   Appended,
@@ -50,7 +50,7 @@ export interface Store {
   readonly schedules: ScheduleStore
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
-  readonly observing: ObservingStore<GroupListed, SequenceListed>
+  readonly observing: ObservingStore<GroupListed, SequenceListed, JobRow, QueueFacts>
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>

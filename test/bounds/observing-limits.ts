@@ -21,6 +21,17 @@ export const observingLimits: readonly Bound[] = [
     },
   },
   {
+    of: 'src/client/read/why.ts#WHY_IDS_MAX',
+    at: 50,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const refusal = { code: INVALID, text: /ids must be at most 50, got 51/ }
+      const answers = await refusedAbove(size, 50, () => mill.why(Array<string>(size).fill('none')), refusal)
+      if (answers !== undefined) expect(answers).toHaveLength(size)
+    },
+  },
+  {
     of: 'src/client/read/page.ts#PAGE_LIMIT_MAX',
     at: 1_000,
     on: 'none',

@@ -76,8 +76,7 @@ export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs):
     schedules: scheduleStore(context),
     sequences: sequenceStore(context),
     workflows: workflowStore(context),
-    // Neither payloads nor results are in the audit trail or in lists.
-    observing: store.observing,
+    observing: observingStore(context),
     get info() {
       return store.info
     },
@@ -201,6 +200,25 @@ function sealReport({ keys, seals }: Sealing, report: Report): Report {
 
 function sealAppended({ keys, seals }: Sealing, appended: AppendedStep, owner: Owner): AppendedStep {
   return seals.has(owner.name) ? { ...appended, step: sealStep(keys, appended.step, owner) } : appended
+}
+
+/** Neither payloads nor results are in the audit trail or in lists. */
+function observingStore({ store: { observing }, keys, seals }: Context): Store['observing'] {
+  const open = (row: JobRow): JobRow => {
+    seals.found(row)
+    return openRow(keys, row)
+  }
+  return {
+    readAudit: (query) => observing.readAudit(query),
+    addAudit: (entry) => observing.addAudit(entry),
+    listWorkers: (query) => observing.listWorkers(query),
+    listGroups: (query) => observing.listGroups(query),
+    listSequences: async (query) => observing.listSequences(query),
+    readWhy: async (ids) => {
+      const facts = await observing.readWhy(ids)
+      return { ...facts, jobs: facts.jobs.map((job) => job && { ...job, row: open(job.row) }) }
+    },
+  }
 }
 
 function groupStore({ store: { groups }, keys, seals }: Context): GroupStore {

@@ -6,6 +6,8 @@ export interface WorkerAbout {
   readonly slots: number
   /** The names of the jobs that it can run; absent: any. */
   readonly names?: readonly string[] | undefined
+  /** The bounds of single queues. */
+  readonly queues?: Readonly<Record<string, number>> | undefined
   /** Bytes of memory of its process. */
   readonly memoryBytes?: number | undefined
   /** The 99th percentile of the delay of its event loop since the report before. */

@@ -1,8 +1,9 @@
 import type { AuditEntry, AuditPage, AuditQuery } from './audit.js'
 import type { ListPage, ListQuery, WorkerListed } from './lists.js'
+import type { WhyFacts } from './why.js'
 
 /** The observing role: what people read of the whole store, one bounded page at a time. */
-export interface ObservingStore<Group, Sequence> {
+export interface ObservingStore<Group, Sequence, Row, Queue> {
   /** The audit trail, newest first. */
   readAudit(query: AuditQuery): Promise<AuditPage>
   /** Writes the row of a command that consists of many transactions. */
@@ -13,4 +14,6 @@ export interface ObservingStore<Group, Sequence> {
   listGroups(query: ListQuery): Promise<ListPage<Group>>
   /** Sequences, the newest first, before this ref. */
   listSequences(query: { readonly limit: number; readonly before: number | null }): Promise<ListPage<Sequence>>
+  /** What decides why these jobs are not running, one entry for each id. */
+  readWhy(ids: readonly string[]): Promise<WhyFacts<Row, Queue>>
 }

@@ -1,6 +1,7 @@
 import type { Store } from '../store.js'
 import { readAudit, writeAudit } from './audit.js'
 import { listGroups, listSequences, listWorkers } from './lists.js'
+import { readWhy } from './why.js'
 import type { VerbRunner } from './verb.js'
 
 /** The observing role on the store of these verbs. */
@@ -14,6 +15,7 @@ export function observingVerbs(verbs: VerbRunner): Store['observing'] {
       }),
     listWorkers: (query) => verbs.read((session) => listWorkers(session, query)),
     listGroups: (query) => verbs.read((session) => listGroups(session, query)),
+    readWhy: (ids) => verbs.read((session) => readWhy(session, ids)),
     listSequences: (query) => verbs.read((session) => listSequences(session, query)),
   }
 }

@@ -99,3 +99,7 @@ export type SharedStatement =
   | 'runningOf'
   | 'listGroups'
   | 'listSequences'
+  // why.ts
+  | 'whyParents'
+  | 'whyHolders'
+  | 'whyWaits'

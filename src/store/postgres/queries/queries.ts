@@ -16,6 +16,7 @@ import { scheduleQueries } from './schedules.js'
 import { auditQueries } from './observing/audit.js'
 import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './long-work/sequences.js'
+import { whyQueries } from './observing/why.js'
 import { limitQueries } from './limits.js'
 import { outageQueries } from './outages.js'
 import { sessionQueries } from './session.js'
@@ -54,6 +55,7 @@ const statements = {
   ...scheduleQueries,
   ...auditQueries,
   ...listQueries,
+  ...whyQueries,
   ...sequenceQueries,
   ...sessionQueries,
   ...settleQueries,

@@ -22,6 +22,7 @@ import { outageQueries } from './outages.js'
 import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './long-work/sequences.js'
 import { workflowQueries } from './long-work/workflows.js'
+import { whyQueries } from './observing/why.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that
@@ -53,6 +54,7 @@ export const queries = {
   ...limitQueries,
   ...outageQueries,
   ...listQueries,
+  ...whyQueries,
   ...sequenceQueries,
   ...workflowQueries,
 }

@@ -1,0 +1,21 @@
+import type { WorkerListed } from './lists.js'
+
+/** What `mill.why` reads beside the jobs themselves, in one snapshot of the store. */
+export interface WhyFacts<Row, Queue> {
+  readonly now: number
+  readonly jobs: readonly (WhyRow<Row> | undefined)[]
+  readonly workers: readonly WorkerListed[]
+  readonly queues: ReadonlyMap<string, Queue>
+}
+
+export interface WhyRow<Row> {
+  readonly row: Row
+  readonly parents: readonly { readonly id: string; readonly job: string; readonly state: string }[]
+  readonly holder: string | undefined
+  readonly waits: readonly string[]
+}
+
+/** The most workers that one call reads. */
+export const WHY_WORKERS_MAX = 1_000
+/** The most parents of one call. */
+export const WHY_PARENTS_MAX = 1_000

@@ -1,0 +1,57 @@
+import type { State } from '../../job/rules/states.js'
+import { isFinal } from '../../job/rules/states.js'
+import { WHY_PARENTS_MAX, WHY_WORKERS_MAX } from '../observing/why.js'
+import type { WhyFacts, WhyRow } from '../observing/why.js'
+import type { QueueFacts } from '../queues.js'
+import type { JobRow } from '../store.js'
+import { numberOf } from '../columns.js'
+import type { Numeric } from '../columns.js'
+import type { JobSteps } from './job-steps.js'
+import { listWorkers } from './lists.js'
+import { readQueueState } from './outages.js'
+import { readPause } from './pauses.js'
+import { awaited } from './verb.js'
+import type { Verb, VerbSession } from './verb.js'
+
+/** Reads what `decideWhy` needs of these jobs. Workers and queues are read once for all of them. */
+export function* readWhy(session: VerbSession & JobSteps, ids: readonly string[]): Verb<WhyFacts<JobRow, QueueFacts>> {
+  const rows = yield* awaited(session.readJobs(ids))
+  const waiting = rows.filter((row): row is JobRow => row !== undefined && !isFinal(row.state))
+  const refs = session.list(waiting.map(({ ref }) => ref))
+  const none = waiting.length === 0
+  const parents = none ? [] : yield* awaited(session.rows<StoredParent>('whyParents', refs, WHY_PARENTS_MAX))
+  const holders = none ? [] : yield* awaited(session.rows<StoredHolder>('whyHolders', refs))
+  const waits = none ? [] : yield* awaited(session.rows<StoredWaits>('whyWaits', refs))
+  const { now, rows: workers } = yield* listWorkers(session, { limit: WHY_WORKERS_MAX, after: '' })
+  const queues = new Map<string, QueueFacts>()
+  for (const queue of new Set(waiting.map((row) => row.queue))) {
+    const pause = yield* readPause(session, queue)
+    queues.set(queue, { ...(yield* readQueueState(session, queue)), pause })
+  }
+  const of = (row: JobRow): WhyRow<JobRow> => ({
+    row,
+    parents: parents
+      .filter(({ child }) => numberOf(child) === row.ref)
+      .map(({ id, job, state }) => ({ id, job, state })),
+    holder: holders.find(({ ref }) => numberOf(ref) === row.ref)?.worker,
+    waits: JSON.parse(waits.find(({ ref }) => numberOf(ref) === row.ref)?.waits ?? '[]') as string[],
+  })
+  return { now, workers, queues, jobs: rows.map((row) => (row === undefined ? undefined : of(row))) }
+}
+
+interface StoredParent {
+  readonly child: Numeric
+  readonly id: string
+  readonly job: string
+  readonly state: State
+}
+
+interface StoredHolder {
+  readonly ref: Numeric
+  readonly worker: string
+}
+
+interface StoredWaits {
+  readonly ref: Numeric
+  readonly waits: string | null
+}

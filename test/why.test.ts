@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { Abort, job, millrace } from '../src/index.js'
+import type { Mill, MillOptions } from '../src/index.js'
+import { freshStore } from './support/fresh-store.js'
+
+/** S8 through the public API. */
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-why-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const mills: Mill[] = []
+afterEach(async () => {
+  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+})
+async function open(options: MillOptions = {}): Promise<Mill> {
+  const mill = await millrace({ store: freshStore(folder), logger: false, ...options })
+  mills.push(mill)
+  return mill
+}
+const ends: (() => void)[] = []
+const slow = job('slow', () => new Promise<void>((resolve) => void ends.push(resolve)))
+const send = job('send', async (n: number) => n)
+const elsewhere = job('elsewhere', async () => undefined)
+const broken = job('broken', async () => {
+  throw new Abort('card declined')
+})
+const reasonOf = async (mill: Mill, id: string): Promise<string | undefined> => (await mill.why(id))?.reason
+
+test('waiting jobs name their time, pause, parents, queue, or that no worker runs', async () => {
+  const mill = await open({ jobs: [send, slow] })
+  const plain = await mill.enqueue(send, 1)
+  const later = await mill.enqueue(send, 1, { in: '1h' })
+  const paused = await mill.enqueue(send, 1)
+  await mill.pause(paused.id, { reason: 'asked by phone' })
+  const child = await mill.enqueue(send, 1, { after: [later] })
+  const held = await mill.enqueue(send, 1, { queue: 'mail' })
+  await mill.queue('mail').pause()
+  const cancelled = await mill.enqueue(send, 1)
+  await cancelled.cancel({ reason: 'ordered twice' })
+  const unstarted = await mill.sequence(send, [1], { start: false })
+  const answers = await mill.why([plain, later, paused, child, held, cancelled, unstarted].map(({ id }) => id))
+  expect(answers.map((answer) => answer?.reason)).toEqual([
+    'no-worker',
+    'time',
+    'paused',
+    'parents',
+    'queue-paused',
+    'ended',
+    'paused',
+  ])
+  expect(answers[1]?.text).toMatch(/^It is due in (1 h|59 m \d+ s) \(\d{4}-.*Z\)\.$/)
+  expect(answers[2]?.text).toBe('It is paused: asked by phone.')
+  expect(answers[3]).toEqual({
+    reason: 'parents',
+    text: `It waits for send ${later.id}, which is scheduled.`,
+    blockers: [{ kind: 'job', id: later.id }],
+  })
+  expect(answers[4]).toMatchObject({ text: 'Queue mail is paused.', blockers: [{ kind: 'queue', id: 'mail' }] })
+  expect(answers[5]?.text).toBe('It was cancelled: ordered twice.')
+  expect(answers[6]?.text).toBe('It waits for start().')
+})
+
+test('with a worker: running, no free slot and who has it, a name that none knows, the end', async () => {
+  const mill = await open({ jobs: [slow, broken], concurrency: 1 })
+  await mill.start()
+  const [worker] = (await mill.workers()).rows
+  const first = await mill.enqueue(slow)
+  await expect.poll(() => reasonOf(mill, first.id)).toBe('running')
+  expect((await mill.why(first.id))?.blockers).toEqual([{ kind: 'worker', id: worker?.id }])
+  const second = await mill.enqueue(slow)
+  expect(await mill.why(second.id)).toMatchObject({
+    reason: 'slot',
+    text: expect.stringMatching(
+      /^Every slot of the worker that can run it is taken by slow ×1, the oldest for \d+ (ms|s)\.$/,
+    ),
+    blockers: [{ kind: 'worker', id: worker?.id }],
+  })
+  const unknown = await mill.enqueue(elsewhere)
+  expect((await mill.why(unknown.id))?.text).toBe(
+    'The worker that is running does not know the job "elsewhere": register it in jobs.',
+  )
+  ends.shift()?.()
+  await first.result()
+  expect((await mill.why(first.id))?.text).toBe('It is done.')
+  await expect.poll(() => reasonOf(mill, second.id)).toBe('running')
+  const failing = await mill.enqueue(broken)
+  ends.shift()?.()
+  await expect.poll(() => reasonOf(mill, failing.id)).toBe('ended')
+  expect((await mill.why(failing.id))?.text).toBe('It failed: Abort: card declined.')
+})
+
+test('an id that no job has gives undefined, and more than 50 are refused', async () => {
+  const mill = await open({ jobs: [send] })
+  expect(await mill.why('not-an-id')).toBeUndefined()
+  expect(await mill.why(['01990000-0000-7000-8000-000000000000'])).toEqual([undefined])
+  expect(await mill.why([])).toEqual([])
+  await expect(mill.why(Array<string>(51).fill('x'))).rejects.toThrow(/ids must be at most 50, got 51/)
+})

@@ -13,6 +13,7 @@ export const SCENARIOS = {
     'lanes',
     'crowd',
     'executors',
+    'workflows',
     'before',
   ],
   postgres: [
@@ -28,6 +29,7 @@ export const SCENARIOS = {
     'stock',
     'find',
     'lanes',
+    'workflows',
     'before',
   ],
   crowd: ['crowd'],

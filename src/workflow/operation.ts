@@ -79,13 +79,24 @@ export interface Operation {
 export function makeOperation(
   given: Pick<Operation, 'address' | 'name' | 'scope' | 'deed' | 'order' | 'since'>,
 ): Operation {
-  let [resolve, reject]: [Operation['resolve'], Operation['reject']] = [() => undefined, () => undefined]
-  const promise = new Promise<unknown>((done, failed) => ([resolve, reject] = [done, failed]))
+  let resolve: Operation['resolve'] = ignore
+  let reject: Operation['reject'] = ignore
+  const promise = new Promise<unknown>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
   // A body may forget to await it: that must not end the process.
-  promise.catch(() => undefined)
+  promise.catch(ignore)
+  // Every field is named: a spread would make a slow object, and there is one for each step.
+  const { address, name, scope, deed, order, since } = given
   return {
-    ...given,
-    kind: given.deed.kind,
+    address,
+    kind: deed.kind,
+    name,
+    scope,
+    deed,
+    order,
+    since,
     state: 'called',
     calledAt: 0,
     attempt: 0,
@@ -94,7 +105,7 @@ export function makeOperation(
     prepared: undefined,
     outcome: undefined,
     lastError: null,
-    note: {},
+    note: NO_NOTE,
     openAs: undefined,
     isRowDue: false,
     promise,
@@ -102,6 +113,10 @@ export function makeOperation(
     reject,
   }
 }
+
+const NO_NOTE: LogNote = {}
+
+function ignore(): void {}
 
 /** It acts: its function is called, and may be called again. */
 export function acts({ kind }: Operation): boolean {

@@ -6,6 +6,11 @@ type Parts = Pick<InFlightParts, 'store' | 'world' | 'events'>
 /** The wait before a call that failed is tried again, doubled up to the longest. */
 const RETRY_FIRST_MS = 50
 const RETRY_MAX_MS = 2_000
+/**
+ * Turns of the event loop that a call waits for others. A workflow needs three from an answer to its next step's end, and a commit costs
+ * more than all of them: without the wait, workflows that began in different turns would never share one.
+ */
+const TURNS_GATHERED = 4
 
 /** The logs of the workflows of one worker. What is read or appended in one turn of the event loop is one call of the store. */
 export class WorkflowLogs {
@@ -49,8 +54,12 @@ class Batch<In extends { readonly ref: number }, Out extends { readonly ref: num
   add(given: In, isOver: () => boolean): Promise<Out | undefined> {
     return new Promise((done) => {
       this.#waiting.push({ given, isOver, done })
-      if (this.#waiting.length === 1) this.#parts.world.timers.soon(() => void this.#flush(this.#take()))
+      if (this.#waiting.length === 1) this.#gather(TURNS_GATHERED)
     })
+  }
+
+  #gather(turns: number): void {
+    this.#parts.world.timers.soon(() => (turns > 1 ? this.#gather(turns - 1) : void this.#flush(this.#take())))
   }
 
   #take(): Waiting<In, Out>[] {

@@ -1,0 +1,3 @@
+import { workflowsScenario } from '../workflows.mjs'
+
+export const scenario = (bench) => workflowsScenario(bench, { contestant: 'millrace', gates: 'plain' })

@@ -52,7 +52,11 @@ export async function workflowsScenario(bench, { contestant, rival, gates }) {
     name: 'workflows',
     title: `workflows: ${jobs.toLocaleString('en')} of three steps that do nothing, and as many plain jobs`,
     heads: ['', 'per s', 'µs CPU each'],
-    rows: cases.map(({ key }) => [key, showSummary(rounds.summary(key, rate)), showSummary(rounds.summary(key, (r) => r.cpuUs))]),
+    rows: cases.map(({ key }) => [
+      key,
+      showSummary(rounds.summary(key, rate)),
+      showSummary(rounds.summary(key, (r) => r.cpuUs)),
+    ]),
     notes: [],
     gates: gates === 'plain' ? ofPlain : ofRival,
     rounds,

@@ -15,6 +15,7 @@ const RUNS = {
   ticks: () => import('./torture/ticks.mjs'),
   poison: () => import('./torture/poison.mjs'),
   poisons: () => import('./torture/poisons.mjs'),
+  workflows: () => import('./torture/workflows.mjs'),
   exits: () => import('./torture/exits.mjs'),
 }
 

@@ -146,6 +146,36 @@ describe('mill.steps and the record', () => {
     expect((await t.mill.enqueue(plain).then((one) => one.get()))?.workflow).toBeUndefined()
   })
 
+  test('show a cancel as an answer of its own, with its reason', async () => {
+    const undone = workflow('undone', async (_: undefined, w) => {
+      try {
+        await w.step('reserve', () => 1)
+        await w.sleep('1h')
+      } finally {
+        await w.cleanup((inner) => inner.step('release', () => 2))
+      }
+    })
+    const t = await kit({ jobs: [undone] })
+    const { id } = await t.mill.enqueue(undone)
+    await t.drain()
+    await t.mill.cancel(id)
+    await t.drain()
+    const steps = (await t.mill.steps(id)).map(({ address, kind, name, state, error }) => [
+      address,
+      kind,
+      name,
+      state,
+      error,
+    ])
+    expect(steps).toContainEqual(['!cancel', '!cancel', 'cancel() was called', 'done', undefined])
+    expect(steps.map(([address]) => address)).toEqual([
+      '/step:reserve#0',
+      '!cancel',
+      '/cleanup:#0/step:release#0',
+      '/sleep:#0',
+    ])
+  })
+
   test('refuse a job that is no workflow, or does not exist', async () => {
     const t = await kit({ jobs: [plain] })
     const { id } = await t.mill.enqueue(plain)

@@ -9,6 +9,7 @@ const PROGRAMS = {
   ticker: new URL('./programs/ticker.mjs', import.meta.url),
   poisoned: new URL('./programs/poisoned.mjs', import.meta.url),
   poisons: new URL('./programs/poisons.mjs', import.meta.url),
+  'long-worker': new URL('./programs/long-worker.mjs', import.meta.url),
   leaver: new URL('./programs/leaver.mjs', import.meta.url),
 }
 

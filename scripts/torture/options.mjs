@@ -32,6 +32,10 @@ export const KINDS = {
     about: 'eight kinds of handlers that exit, crash, block or leave errors behind, beside good jobs',
     options: { executor: 'both', jobs: 300, quick: 0, seed: 0, minutes: 8 },
   },
+  workflows: {
+    about: 'kill -9 of processes that run workflows and sequences',
+    options: { kills: 50, processes: 3, store: 'sqlite', seed: undefined, minutes: 15 },
+  },
   exits: {
     about: 'processes that exit by themselves at random moments, in every way',
     options: { exits: 200, processes: 4, store: 'sqlite', driver: 'default', seed: undefined, minutes: 9 },

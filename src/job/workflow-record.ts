@@ -30,7 +30,7 @@ export interface WaitingFor {
 export interface StepRecord {
   readonly address: string
   readonly name: string
-  /** step, tx, sleep, wait, call, enqueue, results, all, each, race or cleanup; !cancel and !deadline. */
+  /** step, tx, sleep, wait, call, enqueue, results, all, each, race or cleanup; !cancel, whose name is the reason, and !deadline. */
   readonly kind: string
   readonly state: 'done' | 'failed' | 'open' | 'retrying'
   readonly attempt: number

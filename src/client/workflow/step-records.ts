@@ -77,7 +77,7 @@ function toStepRecord(row: StepRow, job: string, codecOf: StepParts['codecOf']):
     ...(answeredAt === null ? {} : { endedAt: new Date(Math.max(startedAt, answeredAt)) }),
     ...(until === null || until === undefined ? {} : { until: new Date(until) }),
     ...(result?.ok === true ? { result: result.value } : {}),
-    ...(row.error === null ? {} : { error: JSON.parse(row.error) as ErrorRecord }),
+    ...(row.error === null || isMark(row) ? {} : { error: JSON.parse(row.error) as ErrorRecord }),
     ...(log === undefined ? {} : { log }),
     ...(child === undefined ? {} : { child }),
     ...(foreign === true ? { foreign } : {}),
@@ -85,17 +85,22 @@ function toStepRecord(row: StepRow, job: string, codecOf: StepParts['codecOf']):
   }
 }
 
-function stateOf({ no, kind, error, attempt }: StepRow): StepRecord['state'] {
-  if (no !== null) return error === null ? 'done' : 'failed'
+/** A cancel or the deadline, as an answer of its own. Its error is the reason of the cancel, as plain text. */
+function isMark({ kind }: StepRow): boolean {
+  return kind === 'cancel' || kind === 'deadline'
+}
+
+function stateOf(row: StepRow): StepRecord['state'] {
+  const { no, kind, error, attempt } = row
+  if (no !== null) return error === null || isMark(row) ? 'done' : 'failed'
   if (kind === UNWOUND) return 'failed'
   return attempt > 0 ? 'retrying' : 'open'
 }
 
 /** The kind and the name in an address: `scope/kind:name#n`. */
-function namedIn({ address, kind }: Pick<StepRow, 'address' | 'kind'>): {
-  readonly kind: string
-  readonly name: string
-} {
+function namedIn(row: StepRow): { readonly kind: string; readonly name: string } {
+  const { address, kind, error } = row
+  if (isMark(row)) return { kind: address, name: error ?? '' }
   const found = /\/([a-z]+):([^/]*)#\d+$/.exec(address)
   if (found === null) return { kind, name: address }
   const [, named = kind, name = ''] = found

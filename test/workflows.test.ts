@@ -55,6 +55,22 @@ async function addresses(mill: Mill, id: string): Promise<string[]> {
   return (page?.rows ?? []).map(({ address, no }) => (no === null ? `${address} open` : address))
 }
 
+test('a step that is slow is logged by its name until it logs something itself', async () => {
+  const lines: string[] = []
+  const error = (_: object, line: string): void => void lines.push(line)
+  const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error }
+  const flow = workflow('flow', (_: undefined, w) =>
+    w.step('charge', async (ctx) => {
+      await vi.waitFor(() => expect(lines.join()).toContain('(last step: charge)'), { timeout: 10_000, interval: 5 })
+      ctx.log('half of it')
+      await vi.waitFor(() => expect(lines.join()).toContain('(last log: half of it)'), { timeout: 10_000, interval: 5 })
+    }),
+  )
+  const mill = await open({ jobs: [flow], logger, slowAfter: '20ms' })
+  await mill.start()
+  await (await mill.enqueue(flow)).result({ timeout: '20s' })
+})
+
 describe('A workflow', () => {
   test('takes steps, sleeps, and ends with its result', async () => {
     const acts: string[] = []

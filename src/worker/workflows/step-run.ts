@@ -116,14 +116,14 @@ export class StepRun {
   }
 }
 
-function stepRunning(parts: StepRunParts, { deed, attempt }: Operation): Running {
+function stepRunning(parts: StepRunParts, { deed, attempt, name }: Operation): Running {
   const { workflow, verbs } = parts
   const { registered, options, claimed } = workflow
   const [retry, timeoutMs] = deed.kind === 'step' ? [deed.retry, deed.timeoutMs] : [undefined, undefined]
   const levels = options.retry === undefined ? registered.retryLevels : [options.retry, ...registered.retryLevels]
   const ownTimeout = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
   const now = parts.parts.world.clock.monotonic()
-  return new Running(
+  const made = new Running(
     {
       claimed: { ...claimed, attempt, retries: attempt },
       registered: { ...registered, retryLevels: levels, workflow: undefined },
@@ -145,4 +145,7 @@ function stepRunning(parts: StepRunParts, { deed, attempt }: Operation): Running
       },
     },
   )
+  // Until it logs something, a slow step is shown by its name.
+  made.lastActivity = `step: ${name}`
+  return made
 }

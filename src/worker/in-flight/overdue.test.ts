@@ -1,52 +1,19 @@
 import { afterEach, expect, test } from 'vitest'
+import { virtualMill } from '../../../test/support/virtual-mill.js'
 import { job } from '../../job/definition/define.js'
-import { buildMill } from '../../mill.js'
 import type { Mill } from '../../mill/mill-type.js'
-import { STORE_CHOICE } from '../../store/choice.js'
-import { chooseLibrary } from '../../store/sqlite/connection/library.js'
-import { openFile } from '../../store/sqlite/connection/open.js'
-import { SqliteStore } from '../../store/sqlite/sqlite-store.js'
-import { VirtualTime } from '../../testing/simulation/virtual-time.js'
-import { makeIds } from '../../world/ids.js'
-import { UNKNOWN_PROCESSES } from '../../world/processes.js'
-import { systemTimers } from '../../world/timers.js'
-import type { World } from '../../world/world.js'
-import { systemWorld } from '../../world/world.js'
+import type { VirtualTime } from '../../testing/simulation/virtual-time.js'
 import { ABORT_GRACE_MS } from './overdue.js'
 
-/** A whole mill, with a worker, in virtual time: half a minute of grace passes at once. */
 let mill: Mill
 afterEach(async () => {
   await mill.close({ deadline: 0 })
 })
 
 async function begin(options: object): Promise<VirtualTime> {
-  const time = new VirtualTime(Date.UTC(2030, 0, 1))
-  const world: World = {
-    clock: { now: () => Math.floor(time.now), monotonic: () => time.now },
-    timers: {
-      after: (ms, run, o) => time.at(time.now + Math.max(0, ms), run, o),
-      soon: (run) => systemTimers.soon(run),
-    },
-    ids: makeIds(() => Math.floor(Math.random() * 2 ** 32)),
-    random: () => 0.5,
-    processes: UNKNOWN_PROCESSES,
-  }
-  const target = new (chooseLibrary().open)(':memory:')
-  const file = await openFile({ target, durability: 'process' }, true, systemWorld())
-  const store = new SqliteStore(file, world, { durability: 'process', now: () => Math.floor(time.now) })
-  const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
-  mill = await buildMill({ logger: false, ...options }, { world, store: choice })
-  // Closing waits by timers, which do not advance once a test is over.
-  const close = mill.close.bind(mill)
-  mill.close = async (o) => {
-    const closing = close(o)
-    let closed = false
-    void closing.then(() => (closed = true))
-    while (!closed) await time.advanceTo(time.now + 50)
-    return closing
-  }
-  return time
+  const made = await virtualMill(options)
+  mill = made.mill
+  return made.time
 }
 
 const state = async (id: string): Promise<string | undefined> => (await mill.get(id))?.state

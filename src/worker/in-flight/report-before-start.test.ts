@@ -14,6 +14,7 @@ test('a job that was in flight at a crash is reported once before it begins, and
   const { reports, before } = reporting()
   const [plain, crashed] = [job(1, 0), job(2, 1)]
   expect([undefined, plain, crashed].map((each) => before.isDue(each))).toEqual([false, false, true])
+  expect(before.isReported(crashed)).toBe(false)
   await before.report([plain, crashed], 5)
   expect(reports).toEqual([[{ ref: 2, fence: 20, startedAt: 5, progress: null }]])
   expect([before.isDue(crashed), before.isReported(crashed), before.isReported(plain)]).toEqual([false, true, false])

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ClaimedJob } from '../../store/store.js'
+import type { World } from '../../world/world.js'
 import type { Running } from '../attempt/running.js'
 import { Slots } from './slots.js'
 
@@ -81,6 +82,61 @@ describe('slots', () => {
     expect(slots.remove([a, c])).toEqual([])
     expect(slots.held()).toEqual([b])
     expect([slots.inQueue('x'), slots.inQueue('y')]).toEqual([1, 0])
+  })
+})
+
+describe('the slots of a worker', () => {
+  test('leave no room in a queue that has as many jobs as its bound, or more since that was lowered', () => {
+    const slots = new Slots()
+    for (const queue of ['a', 'a', 'a', 'b']) slots.hold(claimed(queue))
+    slots.begin(running(claimed('b')))
+    const bounds = new Map(Object.entries({ a: 2, b: 2, c: 2, d: 0 }))
+    expect([...slots.rooms(bounds)]).toEqual([
+      ['a', 0],
+      ['b', 0],
+      ['c', 2],
+      ['d', 0],
+    ])
+  })
+
+  test('are full since an attempt last began or ended', () => {
+    const slots = new Slots()
+    const attempt = { ...running(claimed('a')), begunAt: 100 } as Running
+    expect(slots.fullForMs(1, 500)).toBe(0)
+    slots.begin(attempt)
+    expect([slots.fullForMs(1, 500), slots.fullForMs(2, 500)]).toEqual([400, 0])
+    const other = { ...running(claimed('a')), begunAt: 200 } as Running
+    slots.begin(other)
+    slots.end(other, 450)
+    expect([slots.fullForMs(1, 500), slots.isIdle]).toEqual([50, false])
+    slots.end(attempt, 480)
+    expect([slots.fullForMs(1, 500), slots.isIdle]).toEqual([0, true])
+    slots.hold(claimed('a'))
+    expect([slots.isIdle, slots.takeHeld().length, slots.isIdle]).toEqual([false, 1, true])
+  })
+
+  test('are waited for until they are empty, or until the time is over', async () => {
+    let now = 0
+    const waits: number[] = []
+    const world = {
+      clock: { monotonic: () => now },
+      timers: {
+        after: (ms: number, next: () => void) => (waits.push(ms), (now += ms), setImmediate(next), () => undefined),
+      },
+    } as unknown as World
+    const slots = new Slots()
+    await slots.untilIdle(world, 100)
+    expect(waits).toEqual([])
+    const attempt = running(claimed('a'))
+    slots.begin(attempt)
+    await slots.untilIdle(world, 24.5)
+    expect(waits).toEqual([10, 10, 4.5])
+    await slots.untilIdle(world, 0)
+    expect(waits.length).toBe(3)
+    const idle = slots.untilIdle(world, 1_000)
+    slots.end(attempt, now)
+    await idle
+    expect(waits.length).toBe(4)
   })
 })
 

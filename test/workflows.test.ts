@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, event, job, millrace, workflow } from '../src/index.js'
-import type { Event, Mill, MillOptions, Work } from '../src/index.js'
+import type { Mill, MillOptions, Work } from '../src/index.js'
 import { internalsOf } from '../src/mill/internals.js'
 import type { MillInternals } from '../src/mill/internals.js'
 import { run as runCommandLine } from '../src/cli/run.js'
 import { replay } from '../src/testing/index.js'
 import { systemWorld } from '../src/world/world.js'
-import type { WorkflowChange } from '../src/store/workflows.js'
 import type { TestKit } from '../src/testing/index.js'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
@@ -40,14 +39,16 @@ async function kit(options: Parameters<typeof testing>[0]): Promise<TestKit> {
 const partsOf = (mill: Mill): MillInternals => internalsOf(mill) as MillInternals
 const wait = (ms: number): Promise<void> => new Promise((next) => void setTimeout(next, ms))
 
-async function send<S>(mill: Mill, id: string, { name }: Event<S, unknown>, payload: S): Promise<string> {
-  const { store, registry } = partsOf(mill)
-  const event = { to: { id }, name, eventId: null, payload: registry.codecOf('').encode(payload) }
-  return (await store.workflows.sendEvent(event)).did
+const COMMANDS = {
+  cancel: (mill: Mill, id: string) => mill.cancel(id),
+  end: (mill: Mill, id: string) => mill.cancel(id, { unwind: false }),
+  pause: (mill: Mill, id: string) => mill.pause(id),
+  resume: (mill: Mill, id: string) => mill.resume(id),
+  retry: (mill: Mill, id: string) => mill.retry(id),
 }
 
-async function command(mill: Mill, id: string, verb: WorkflowChange['verb']): Promise<string> {
-  return (await partsOf(mill).store.workflows.changeWorkflow({ id, verb, reason: verb, keepMs: Infinity })).did
+function command(mill: Mill, id: string, verb: keyof typeof COMMANDS): Promise<boolean> {
+  return COMMANDS[verb](mill, id)
 }
 
 async function addresses(mill: Mill, id: string): Promise<string[]> {
@@ -203,7 +204,7 @@ describe('Changed code', () => {
     expect({ recorded: JSON.parse(String(recorded)), called: JSON.parse(String(called)) }).toEqual(difference)
     expect(await addresses(t.mill, handle.id)).toEqual(before)
     body = original
-    expect(await command(t.mill, handle.id, 'retry')).toBe('moved')
+    expect(await command(t.mill, handle.id, 'retry')).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'done', result: 'end' })
   })
@@ -267,19 +268,19 @@ describe('Events', () => {
     })
     const t = await kit({ jobs: [flow] })
     const handle = await t.mill.enqueue(flow)
-    expect(await send(t.mill, handle.id, go, 1)).toBe('sent')
+    expect(await t.mill.send(handle.id, go, 1)).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'blocked' })
-    expect(await send(t.mill, handle.id, go, 2)).toBe('sent')
+    expect(await t.mill.send(handle.id, go, 2)).toBe(true)
     await t.drain()
-    expect(await command(t.mill, handle.id, 'pause')).toBe('moved')
-    expect(await send(t.mill, handle.id, go, 3)).toBe('sent')
+    expect(await command(t.mill, handle.id, 'pause')).toBe(true)
+    expect(await t.mill.send(handle.id, go, 3)).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'paused' })
-    expect(await command(t.mill, handle.id, 'resume')).toBe('moved')
+    expect(await command(t.mill, handle.id, 'resume')).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'done', result: [1, 2, 3] })
-    expect(await send(t.mill, handle.id, go, 4)).toBe('ended')
+    expect(await t.mill.send(handle.id, go, 4)).toBe(false)
   })
 
   test.each([
@@ -298,7 +299,7 @@ describe('Events', () => {
       const handle = await t.mill.enqueue(flow)
       await t.drain()
       await t.advance(60_000 + by)
-      await send(t.mill, handle.id, go, 1)
+      await t.mill.send(handle.id, go, 1)
       await t.advance('1h')
       await t.drain()
       expect((await handle.get())?.result).toBe(expected)
@@ -318,7 +319,7 @@ describe('Events', () => {
     await mill.start()
     const handle = await mill.enqueue(flow)
     for (let i = 0; i < 300; i += 10)
-      for (let j = 0; j < 10; j += 1) expect(await send(mill, handle.id, go, i + j)).toBe('sent')
+      for (let j = 0; j < 10; j += 1) expect(await mill.send(handle.id, go, i + j)).toBe(true)
     expect(await handle.result({ timeout: '60s' })).toEqual(Array.from({ length: 300 }, (_, i) => i))
   }, 90_000)
 })
@@ -411,7 +412,7 @@ describe('Calls', () => {
     const held = await t.mill.enqueue(slow, 3, { key: 'held', in: '1d' })
     const handle = await t.mill.enqueue(flow)
     await t.drain()
-    expect(await command(t.mill, handle.id, 'cancel')).toBe('requested')
+    expect(await command(t.mill, handle.id, 'cancel')).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'cancelled' })
     const states = await Promise.all([1, 2].map(async (n) => (await t.expectEnqueued(slow, n)).state))
@@ -443,7 +444,7 @@ describe('Cancel, pause and stop', () => {
     await mill.start()
     const handle = await mill.enqueue(flow)
     await begun
-    expect(await command(mill, handle.id, 'cancel')).toBe('requested')
+    expect(await command(mill, handle.id, 'cancel')).toBe(true)
     await expect(handle.result({ timeout: '20s' })).rejects.toMatchObject({ code: 'E_JOB_CANCELLED' })
     expect(acts).toEqual(['charge', 'refund receipt'])
   })
@@ -460,10 +461,10 @@ describe('Cancel, pause and stop', () => {
     })
     const t = await kit({ jobs: [flow] })
     const never = await t.mill.enqueue(flow, undefined, { in: '1h' })
-    expect(await command(t.mill, never.id, 'cancel')).toBe('moved')
+    expect(await command(t.mill, never.id, 'cancel')).toBe(true)
     const handle = await t.mill.enqueue(flow)
     await t.drain()
-    expect(await command(t.mill, handle.id, 'end')).toBe('moved')
+    expect(await command(t.mill, handle.id, 'end')).toBe(true)
     await t.drain()
     expect([(await never.get())?.state, (await handle.get())?.state, undone]).toEqual(['cancelled', 'cancelled', 0])
   })
@@ -482,12 +483,12 @@ describe('Cancel, pause and stop', () => {
     await mill.start()
     const handle = await mill.enqueue(flow)
     await vi.waitFor(() => expect(acts).toEqual(['a']))
-    expect(await command(mill, handle.id, 'pause')).toBe('requested')
+    expect(await command(mill, handle.id, 'pause')).toBe(true)
     await wait(100)
     letGo()
     await vi.waitFor(async () => expect((await handle.get())?.state).toBe('paused'), { timeout: 10_000 })
     expect(acts).toEqual(['a'])
-    expect(await command(mill, handle.id, 'resume')).toBe('moved')
+    expect(await command(mill, handle.id, 'resume')).toBe(true)
     await handle.result({ timeout: '20s' })
     expect(acts).toEqual(['a', 'b'])
   })
@@ -540,7 +541,7 @@ describe('Retry, restart and limits', () => {
     expect(await handle.get()).toMatchObject({ state: 'failed', error: { code: 'E_STEP_FAILED' } })
     expect(acts.toSorted()).toEqual(['a', 'b', 'c'])
     isBroken = false
-    expect(await command(t.mill, handle.id, 'retry')).toBe('moved')
+    expect(await command(t.mill, handle.id, 'retry')).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'done', result: 'b' })
     expect(acts.toSorted()).toEqual(['a', 'b', 'b', 'c', 'd'])
@@ -558,7 +559,7 @@ describe('Retry, restart and limits', () => {
     await command(t.mill, handle.id, 'cancel')
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'cancelled' })
-    expect(await command(t.mill, handle.id, 'retry')).toBe('moved')
+    expect(await command(t.mill, handle.id, 'retry')).toBe(true)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'scheduled' })
     await t.advance('1h')
@@ -574,8 +575,8 @@ describe('Retry, restart and limits', () => {
     })
     const t = await kit({ jobs: [flow] })
     const handle = await t.mill.enqueue(flow, 100, { key: 'k' })
-    for (let i = 1; i <= 20; i += 1) await send(t.mill, handle.id, go, i)
-    await send(t.mill, handle.id, go, 0)
+    for (let i = 1; i <= 20; i += 1) await t.mill.send(handle.id, go, i)
+    await t.mill.send(handle.id, go, 0)
     await t.drain()
     expect(await handle.get()).toMatchObject({ state: 'done', result: 310 })
     expect((await handle.get())?.attempts.filter(({ exit }) => exit === 'restarted').length).toBeGreaterThan(0)

@@ -859,12 +859,14 @@ export class Driver {
   async #finish(ended: NonNullable<Driver['endedWith']>): Promise<RunEnd | undefined> {
     const isUncalled = this.#uncalled.size > 0 || this.#recorded.some(({ address }) => !this.#isCalled(address))
     if (isUncalled) return this.#drifted()
-    if (this.#pending.size > 0) {
-      const reason = new WorkflowOverError('step', this.workflow.id)
-      for (const operation of this.#pending.values()) this.#abortAct(operation, reason)
-    }
+    if (this.#pending.size > 0) this.#abortLeft()
     if (this.#cancelNo === undefined && this.#isRestart(ended)) return this.#restarted()
     return this.#end(ended)
+  }
+
+  #abortLeft(): void {
+    const reason = new WorkflowOverError('step', this.workflow.id)
+    for (const operation of this.#pending.values()) this.#abortAct(operation, reason)
   }
 
   #isRestart(ended: NonNullable<Driver['endedWith']>): boolean {

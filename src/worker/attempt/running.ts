@@ -159,6 +159,7 @@ export class Running implements Context {
     if (this.#abortReason !== undefined) return
     this.#abortReason = reason
     this.#controller?.abort(reason)
+    this.workflow?.aborted()
   }
 
   log(...parts: readonly unknown[]): void {
@@ -219,6 +220,8 @@ export interface RunningWorkflow {
   /** `takes`: its count when the read of the inbox began. */
   receive(inbox: readonly InboxRow[], takes: number): void
   readonly takes: number
+  /** Its claim is lost, or the worker's deadline has passed: see `abortReason`. */
+  aborted(): void
   /** The claim is over without the driver: the run is frozen. */
   freeze(): void
 }

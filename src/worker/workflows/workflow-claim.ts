@@ -45,7 +45,6 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     this.#runs = runs
     this.#running = running
     this.timers = runs.parts.world.timers
-    running.signal.addEventListener('abort', () => this.#aborted(), { once: true })
   }
 
   async drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
@@ -268,7 +267,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   /** The claim is lost, or the worker's deadline has passed: nothing that acts is recorded from here on. */
-  #aborted(): void {
+  aborted(): void {
     const reason = this.#running.abortReason
     for (const step of this.#acts.values()) step.abort(reason)
     if (reason instanceof LeaseLostError) this.freeze()

@@ -25,6 +25,7 @@ const BEHAVIOUR = [
   'actions',
   'lists',
   'why',
+  'health',
 ]
 
 /**

@@ -1,6 +1,9 @@
 /** The public names of the package, listed by hand. A name that is not listed is not part of the API. */
 export { millrace } from './mill.js'
 export type { BulkVerb, Mill, ListedJob, ScheduleOptions } from './mill/mill-type.js'
+export { healthHandler } from './observe/health/handler.js'
+export type { HealthReport, SystemCallback } from './observe/health/health.js'
+export type { Finding, FindingKind } from './observe/health/findings.js'
 export { defaults } from './mill/options.js'
 export type { MillOptions } from './mill/options.js'
 

@@ -12,6 +12,7 @@ import { auditKeepMs } from './job/definition/keep.js'
 import { Registry } from './job/definition/registry.js'
 import { Keyring } from './job/secrets/keyring.js'
 import type { Registered } from './job/definition/registry.js'
+import { Health } from './observe/health/health.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { redactedLog } from './observe/redacted-log.js'
@@ -113,6 +114,8 @@ class Millrace implements Omit<
   readonly #live: LiveContext
   /** Disabled at the close: before Node 24, every promise of the process costs more for each storage that is enabled. */
   readonly #inside = new AsyncLocalStorage<Running>()
+  readonly #health: Health
+  #stopHealth: (() => void) | undefined
   #started: StartedParts | undefined
   /** Runs start and stop one after the other, also when callers overlap. */
   #changing: Promise<void> = Promise.resolve()
@@ -174,6 +177,17 @@ class Millrace implements Omit<
       this.#client,
       auditKeepMs(options.keep),
     )
+    this.#health = new Health({
+      world,
+      store,
+      log,
+      allowedErrorMs: toMs(options.allowedErrorTime, '15m'),
+      startGraceMs: toMs(options.startGrace, '10m'),
+      slowAfterMs: () => toMs(this.#options.slowAfter, '5m'),
+      goneError: () => this.#goneError,
+      onSystemError: options.onSystemError,
+      onSystemRecovery: options.onSystemRecovery,
+    })
     this.#warn()
     store.info.onNotice?.((notice) => this.#notice(notice))
   }
@@ -230,6 +244,8 @@ class Millrace implements Omit<
   resumeAll: Mill['resumeAll'] = (filter, options) =>
     this.#client.commandAll('resumeAll', filter, options) as Promise<never>
   why: Mill['why'] = ((id: unknown) => this.#client.why(id)) as Mill['why']
+  healthy: Mill['healthy'] = () => this.#health.healthy
+  health: Mill['health'] = () => this.#health.check()
   workers: Mill['workers'] = (options) => this.#client.workers(options)
   groups: Mill['groups'] = (options) => this.#client.groups(options)
   sequences: Mill['sequences'] = (options) => this.#client.sequences(options)
@@ -271,6 +287,8 @@ class Millrace implements Omit<
       if (this.#started === undefined) await this.#storeLimits()
       this.#started ??= await this.#startParts()
       this.#unregistered.started()
+      // A simulated world, which has no vitals, is checked on demand.
+      if (this.#world.vitals !== undefined) this.#stopHealth ??= this.#health.start()
       // The store was reported gone while the parts started.
       if (this.#goneError !== undefined) this.#started.abandon(this.#goneError)
     })
@@ -279,6 +297,8 @@ class Millrace implements Omit<
   async stop(options: StopOptions = {}): Promise<void> {
     const deadlineMs = deadlineOf(options, 'stop()')
     return this.#next(async () => {
+      this.#stopHealth?.()
+      this.#stopHealth = undefined
       const started = this.#started
       this.#started = undefined
       if (started === undefined) return

@@ -25,6 +25,7 @@ import type { RecurringOptions, ScheduleRecord } from '../schedule/record.js'
 import type { Schedules } from '../schedule/recurring.js'
 import type { Upcoming } from '../schedule/upcoming.js'
 import type { CheckFinding } from './check-stored-jobs.js'
+import type { HealthReport } from '../observe/health/health.js'
 import type { MillOptions } from './options.js'
 
 /** A registered job as `mill.jobs()` lists it. */
@@ -302,6 +303,10 @@ export interface Mill {
   why(id: string): Promise<Why | undefined>
   /** The same for at most 50 jobs, from one snapshot. */
   why(ids: readonly string[]): Promise<(Why | undefined)[]>
+  /** True, or false when a job has been in error for longer than `allowedErrorTime`: the result of the last check; null before it. */
+  healthy(): boolean | null
+  /** Checks now, and reports everything that is wrong: since when, what it does to you, and what mends it. */
+  health(): Promise<HealthReport>
   /** One page of the workers that are registered, in the order of their ids, and what each runs. */
   workers(options?: PageOptions): Promise<Page<WorkerRecord>>
   /** One page of the groups, in the order of their names, each with its progress. */

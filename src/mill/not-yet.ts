@@ -21,8 +21,6 @@ export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   stopChanges: { how: 'reject', instead: POLL_OR_HOOK },
   stopAllChanges: { how: 'reject', instead: POLL_OR_HOOK },
   dashboard: { how: 'reject', instead: LIST },
-  healthy: { how: 'throw', instead: 'call mill.get(id) with any id: it rejects when the store cannot be used' },
-  health: { how: 'throw', instead: 'call mill.get(id) with any id: it rejects when the store cannot be used' },
   events: { how: 'throw', instead: POLL_OR_HOOK },
   changes: { how: 'throw', instead: POLL_OR_HOOK },
   stats: { how: 'throw when read', instead: 'count the attempts in hooks.settle' },

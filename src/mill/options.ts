@@ -35,6 +35,7 @@ import type { EncryptionOptions } from '../job/secrets/keyring.js'
 import { isRedact } from '../job/secrets/redact.js'
 import type { RedactRule } from '../job/secrets/redact.js'
 import type { RetryOptions } from '../job/rules/retry.js'
+import type { SystemCallback } from '../observe/health/health.js'
 import type { StoreChoice } from '../store/choice.js'
 import type { SqliteHandle } from '../store/sqlite/connection/driver.js'
 import type { Logger, LogLevel } from '../world/log.js'
@@ -91,6 +92,14 @@ export interface MillOptions {
   readonly redact?: readonly RedactRule[] | undefined
   /** Your code around enqueue, start and settle. In a list, the first is outermost. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined
+  /** A job that is retrying, parked or failed for longer makes the system unhealthy. Default '15m'. */
+  readonly allowedErrorTime?: Duration | number | undefined
+  /** The system is never unhealthy for so long after `millrace()`. Default '10m'. */
+  readonly startGrace?: Duration | number | undefined
+  /** Called when the system becomes unhealthy, at most every 5 minutes. Default: a log line. */
+  readonly onSystemError?: SystemCallback | undefined
+  /** Called when it has recovered. Default: a log line. */
+  readonly onSystemRecovery?: SystemCallback | undefined
   /** The version of your app, recorded on its workers. Default: the version in its package.json. */
   readonly version?: string | undefined
   /** A logger in pino's call shape, a level for the built-in one ('debug' | 'info' | 'warn' | 'error'), or false. Default 'info'. */
@@ -210,8 +219,6 @@ const isJobs: Check = (value) => {
   }
 }
 
-const WATCH_LOG = 'give a logger: what fails in the store is logged as an error, and when it works again'
-
 const FIELDS: Fields = {
   fields: {
     store: isStore,
@@ -236,17 +243,17 @@ const FIELDS: Fields = {
     hooks: isHooks,
     logger: isLogger,
     version: isName,
+    allowedErrorTime: isDurationOption,
+    startGrace: isDurationOption,
+    onSystemError: isFunction,
+    onSystemRecovery: isFunction,
   },
   // Announced and not built yet: refused by name, unless the value asks for the present behaviour.
   notYet: {
     executor: notYet('set executor and module of each job that needs a thread or a process', 'loop'),
     partition: notYet('give each part a queue of its own'),
     changeLog: notYet('use hooks.settle, which is called when an attempt ends in this process', false),
-    allowedErrorTime: notYet(WATCH_LOG, '15m'),
-    startGrace: notYet(WATCH_LOG, '10m'),
     dashboard: notYet('list jobs with mill.find(filter)', false),
-    onSystemError: notYet(WATCH_LOG),
-    onSystemRecovery: notYet(WATCH_LOG),
   },
   foreignNames: FOREIGN_MILL_OPTIONS,
   meant: (value) =>

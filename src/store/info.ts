@@ -8,6 +8,15 @@ export type StoreNotice =
   /** The store is lost for good: every call fails from now on, and only a new mill can work again. */
   | { readonly kind: 'gone'; readonly error: StoreGoneError }
 
+/** Something wrong with the database: since when, what it does, and what mends it. */
+export interface StoreFinding {
+  readonly kind: 'horizon' | 'wal' | 'setting'
+  readonly text: string
+  readonly since: Date | undefined
+  readonly effect: string
+  readonly mend: string
+}
+
 /** A store's description of itself. */
 export interface StoreInfo {
   /** The name shown to people: the absolute path, or `:memory:`. */
@@ -16,6 +25,8 @@ export interface StoreInfo {
   readonly engine: string
   /** Notes to print at start: a faster mode and what it can lose, an old library. */
   readonly warnings: readonly string[]
+  /** What the database says that an operator should know now: old snapshots, a large WAL. Omitted where there is nothing to ask. */
+  inspect?(): Promise<readonly StoreFinding[]>
   /** Calls back with each later notice. A store that never has a notice omits it. */
   onNotice?(callback: (notice: StoreNotice) => void): Cancel
   /** Batches of jobs that a worker may hold: two where a claim is in flight while handlers run. */

@@ -287,6 +287,8 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     whyParents: [list(refOf(1), refOf(2)), '1000'],
     whyHolders: [list(refOf(1), refOf(2))],
     whyWaits: [list(refOf(1), refOf(2))],
+    oldestTransaction: ['300000'],
+    idleSlot: ['1073741824'],
     listGroups: ['g1', '50'],
     listSequences: [LAST, '50'],
     beat: ['w1'],

@@ -53,6 +53,7 @@ import { WriteBatcher } from './connection/write-batcher.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './connection/while-locked.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
+import { inspectServer } from './verbs/inspect.js'
 import { verbRunner } from './verbs/job-session.js'
 import { KeyedInserts } from './verbs/keyed-inserts.js'
 import { Lanes } from './verbs/lanes.js'
@@ -116,7 +117,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#opened = opened
     this.#writes = opened.connection('writes')
     this.#work = opened.connection('work')
-    this.info = opened.info
+    this.info = { ...opened.info, inspect: () => this.#plain(this.#work, inspectServer) }
     this.#lanes = new Lanes(this.#writes, opened.queries)
     opened.onReconnect(() => {
       this.#lanes.forget()

@@ -32,6 +32,7 @@ import type { GroupStore } from '../groups.js'
 import type { LimitedClaimed, LimitedClaimRequest, QueueLimitsChange, QueueState } from '../limits.js'
 import type { PruneStore } from '../prune.js'
 import { CALL_PACE } from '../info.js'
+import type { StoreFinding } from '../info.js'
 import type { Appended, AppendedStep, Boundary, SequenceStore } from '../sequences.js'
 import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
@@ -146,7 +147,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#disk = file.path === ':memory:' ? undefined : new FullDisk(file.path, world)
     const [session, warnings, { identity }] = [this.#session, [...file.warnings], file]
     const onNotice = this.#notices.on.bind(this.#notices)
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, onNotice, ...CALL_PACE.sqlite }
+    const inspect = (): Promise<readonly StoreFinding[]> => Promise.resolve(this.#wal.findings())
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, inspect, onNotice, ...CALL_PACE.sqlite }
     const note = (sentence: string): void => void warnings.push(sentence)
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, identity, note })
     this.#watch = new CommitWatch(world, {

@@ -14,6 +14,7 @@ import { receiptQueries } from './receipts.js'
 import { pauseQueries, requestQueries } from './requests.js'
 import { scheduleQueries } from './schedules.js'
 import { auditQueries } from './observing/audit.js'
+import { healthQueries } from './observing/health.js'
 import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './long-work/sequences.js'
 import { whyQueries } from './observing/why.js'
@@ -54,6 +55,7 @@ const statements = {
   ...requestQueries,
   ...scheduleQueries,
   ...auditQueries,
+  ...healthQueries,
   ...listQueries,
   ...whyQueries,
   ...sequenceQueries,

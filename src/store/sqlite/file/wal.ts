@@ -1,3 +1,4 @@
+import type { StoreFinding } from '../../info.js'
 import type { Cancel } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import { CheckpointThread } from './checkpoint-thread.js'
@@ -10,6 +11,9 @@ import type { Session } from '../connection/session.js'
 const IDLE_MS = 2_000
 /** SQLite's own default, in pages. */
 const AUTOMATIC_PAGES = 1_000
+
+/** How many times its bound a log must have to be reported. */
+const WAL_LARGE = 4
 
 /** The write-ahead log of a store: truncated when the store is idle, and kept short while it is busy. */
 export class Wal {
@@ -43,6 +47,20 @@ export class Wal {
   noticed(walBytes: number): void {
     this.#walBytes = walBytes
     this.#checkpoints.noticed(walBytes)
+  }
+
+  /** A log that has outgrown its bound by far: a reader pins it. */
+  findings(): readonly StoreFinding[] {
+    if (this.#walBytes <= WAL_LARGE * WAL_MAX_BYTES) return []
+    return [
+      {
+        kind: 'wal',
+        text: `The write-ahead log of ${this.#file.path} has ${Math.round(this.#walBytes / 1024 / 1024)} MB.`,
+        since: undefined,
+        effect: 'Reads become slower, and the disk fills up.',
+        mend: 'Close the connection that keeps a read transaction open: a shell, a backup, another program.',
+      },
+    ]
   }
 
   committed(durable: boolean): void {

@@ -21,9 +21,11 @@ export async function judgeWorkflows(verdict, { mill, kills, isDrained, diary, b
   const of = (word) => diary.filter(([first]) => first === word)
   const acts = grouped(of('act'))
   const found = { open: [], log: [], lost: [], values: [], events: [] }
-  const orders = of('order')
+  const orders = []
+  for await (const { id, payload, key } of mill.find({ job: 'order' })) orders.push([id, payload.n, key])
+  const lost = of('order').filter(([, id]) => !orders.some(([known]) => known === id))
   let repeated = 0
-  for (const [, id, n, key] of orders) {
+  for (const [id, n, key] of orders) {
     const record = await mill.get(id)
     if (record?.state !== 'done') {
       found.open.push(`${id} is ${record?.state ?? 'gone'}: ${record?.reason ?? record?.error?.message ?? ''}`)
@@ -35,7 +37,7 @@ export async function judgeWorkflows(verdict, { mill, kills, isDrained, diary, b
     repeated += said.size - steps.filter(({ kind }) => kind === 'step').length
     for (const { address, kind, result } of steps)
       if (kind === 'step' && !said.has(result)) found.lost.push(`${id}${address}: nobody acted ${String(result)}`)
-    found.values.push(...misread(id, record.result, steps, Number(n)))
+    found.values.push(...misread(id, record.result, steps, n))
     if (record.result.by !== key) found.events.push(`${id}: ${record.result.by}`)
   }
   const sequences = of('sequence')
@@ -51,6 +53,10 @@ export async function judgeWorkflows(verdict, { mill, kills, isDrained, diary, b
     'no process met an error',
     of('trouble').map((words) => words.join(' ')),
   )
+  verdict.none(
+    'no workflow that was enqueued is lost',
+    lost.map(([, id]) => id),
+  )
   verdict.none('every workflow is done', found.open, `${orders.length} workflows`)
   verdict.none('every operation is recorded once', found.log)
   verdict.none('every recorded result is that of an act', found.lost)
@@ -64,7 +70,7 @@ export async function judgeWorkflows(verdict, { mill, kills, isDrained, diary, b
     'bookings and their steps are one commit',
     unlike(
       bookings,
-      orders.map(([, id]) => id),
+      orders.map(([id]) => id),
     ),
   )
   verdict.expect('one child for each call', children === orders.length, `${children} of ${orders.length}`)

@@ -46,7 +46,7 @@ function setUp(executor: 'thread' | 'process' = 'thread') {
     return children.at(-1) as ScriptedChild
   })
   undo.push(() => pool.close())
-  const loop = { call: () => 'in the loop' }
+  const loop = { call: () => 'in the loop', current: () => undefined }
   const isolated = isolatingExecutor(loop, { pool, timers, strayError: (_, error) => strays.push(error) })
   const run = (
     change: object = {},
@@ -90,7 +90,7 @@ const thrown = (change: object = {}): object => ({
 })
 
 test('a child gets the payload and the context, and its result ends the attempt', async () => {
-  const { run, children, pool } = setUp()
+  const { run, children, pool, armed } = setUp()
   const { ended } = run({ sequence: { index: 1 } })
   const context = { id: 'id', job: 'echo', attempt: 3, tick: 9, queue: 'mail', sequence: { index: 1 } }
   expect(children[0]?.sent).toEqual([{ run: { payload: { n: 1 }, context } }])
@@ -98,15 +98,37 @@ test('a child gets the payload and the context, and its result ends the attempt'
   children[0]?.says({ returned: 5 })
   expect(await ended).toBe(5)
   expect([pool.size, children[0]?.isIdle, children[0]?.isKilled]).toEqual([1, true, false])
+  expect([...armed.values()]).toEqual([30_000])
   const next = run()
-  expect([children.length, children[0]?.isIdle]).toEqual([1, false])
+  expect([children.length, children[0]?.isIdle, armed.size]).toEqual([1, false, 0])
+  const beside = run()
+  expect([children.length, children[1]?.sent]).toMatchObject([2, [{ run: { context: { sequence: undefined } } }]])
+  children[1]?.says({ returned: 6 })
+  expect(await beside.ended).toBe(6)
+  children[1]?.says({ log: ['late'] })
+  expect(vi.mocked(beside.running.log).mock.calls).toEqual([])
   children[0]?.says({ returned: undefined, unsent: 'not cloned' })
   expect(await next.ended).toEqual(new UnsentResult('not cloned'))
 })
 
+test('a child that a payload cannot be sent to takes the next attempt', () => {
+  const { run, children, pool, isolated } = setUp()
+  const { running } = run()
+  children[0]?.says({ returned: 1 })
+  const send = vi.spyOn(children[0] as ScriptedChild, 'send').mockImplementation(() => {
+    throw new TypeError('could not be cloned')
+  })
+  const call = (): unknown => isolated.call(() => undefined, 1, running)
+  expect(call).toThrow('job "echo": its payload cannot be sent to a thread: could not be cloned')
+  expect([pool.size, children[0]?.isIdle, children[0]?.isKilled]).toEqual([1, true, false])
+  send.mockRestore()
+  run()
+  expect(children.length).toBe(1)
+})
+
 test('a job without isolation runs in the event loop', async () => {
   const { isolated } = setUp()
-  expect(isolated.isolates).toBe(true)
+  expect([isolated.isolates, typeof isolated.current]).toEqual([true, 'function'])
   expect(isolated.call(() => undefined, 1, { registered: {} } as Running)).toBe('in the loop')
 })
 
@@ -160,7 +182,8 @@ test('a child with an uncaught error runs no other attempt', async () => {
   children[0]?.says({ uncaught: thrown() })
   await expect(ended).rejects.toThrow('no')
   expect([pool.size, children[0]?.isKilled]).toEqual([0, true])
-  children[0]?.says({ returned: 1 })
+  for (const late of [{ returned: 1 }, { threw: thrown() }, { uncaught: thrown() }]) children[0]?.says(late)
+  children[0]?.onEnd('signal SIGKILL')
   run()
   expect(children.length).toBe(2)
 })
@@ -195,9 +218,9 @@ test('verbs of the context are called here, and their answers and errors are sen
     },
   })
   children[0]?.says({ call: 9, verb: 'results', args: ['late'] })
+  const sent = children[0]?.sent.length
   children[0]?.says({ returned: 1 })
   await ended
-  const sent = children[0]?.sent.length
   await new Promise((next) => setImmediate(next))
   expect(children[0]?.sent.length).toBe(sent)
 })
@@ -293,7 +316,9 @@ test('an idle child that ends is not taken, and one that is given back after the
 test('one listener kills all children of a pool when the process exits, and is removed with the last of them', async () => {
   const before = process.listenerCount('exit')
   const { run, children, pool } = setUp()
-  const [one, other] = [run(), run()]
+  const one = run()
+  expect(process.listenerCount('exit')).toBe(before + 1)
+  run()
   expect(process.listenerCount('exit')).toBe(before + 1)
   children[0]?.says({ uncaught: thrown() })
   await one.ended.catch(() => undefined)
@@ -301,5 +326,4 @@ test('one listener kills all children of a pool when the process exits, and is r
   const killAll = process.listeners('exit').at(-1) as () => void
   killAll()
   expect([process.listenerCount('exit'), children[1]?.isKilled, pool.size]).toEqual([before, true, 0])
-  void other
 })

@@ -82,6 +82,15 @@ export const hintCases: readonly ContractCase[] = [
     }
   }),
 
+  contract('the end of a parent that was claimed before its child came is reported too', async (b) => {
+    const worker = await b.worker()
+    const parent = await b.one({ name: 'parent' })
+    const job = only(await b.claim(worker, { names: ['parent'] }))
+    await b.one({ after: [{ id: parent }] })
+    while ((await b.store.jobs.promoteJobs(100)).again);
+    assert.equal(await hinted(b, () => b.settle(job)), 'due 0 settled')
+  }),
+
   contract('pruning a parent reports that its children are to be promoted', async (b) => {
     const worker = await b.worker()
     const parent = await b.one({ name: 'parent' })

@@ -3,6 +3,7 @@ import type { ContractCase } from './fixture.js'
 import { auditCases } from './audit.js'
 import { censusCases } from './census.js'
 import { claimsCases } from './claims.js'
+import { edgeCases } from './edges.js'
 import { findCases } from './find.js'
 import { groupsCases } from './groups.js'
 import { groupsModelCases } from './groups-model.js'
@@ -64,4 +65,5 @@ export const storeContract: readonly ContractCase[] = [
   ...listCases,
   ...censusCases,
   ...hintCases,
+  ...edgeCases,
 ]

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { NewJob } from '../../src/store/store.js'
 import { systemTimers } from '../../src/world/timers.js'
 import { only } from './fixture.js'
-import { transactionCase } from './transaction-fixture.js'
-import type { TransactionFixture, TransactionCase } from './transaction-fixture.js'
+import { TransactionFixture, transactionCase } from './transaction-fixture.js'
+import type { TransactionCase } from './transaction-fixture.js'
 import { transactionLinkCases } from './transaction-links.js'
 import { transactionSequenceCases } from './transaction-sequences.js'
 import { transactionWorkflowCases } from './transaction-workflows.js'
@@ -37,6 +37,28 @@ contract('jobs written in a transaction are there when it commits', async (b) =>
     ],
   )
   assert.equal((await b.claim(await b.worker())).jobs.length, 2)
+})
+
+cases.push({
+  name: 'a closed store refuses what is asked in a transaction, and runs none of its own',
+  run: async (subject) => {
+    const b = new TransactionFixture(subject)
+    const id = await b.one({ name: 'open' })
+    const claim = only(await b.claim(await b.worker(), { names: ['open'] }))
+    const { tx, rollBack } = await b.openTransaction()
+    await b.store.close()
+    const closed = { code: 'E_CLOSED' }
+    await assert.rejects(() => b.insertIn(tx, [b.job()]), closed)
+    await assert.rejects(async () => b.store.transactions.settleJobIn(tx, b.settled(claim)), closed)
+    await assert.rejects(async () => b.store.transactions.sealGroupIn(tx, { group: 'g', whenDone: null }), closed)
+    const work = (): never => assert.fail(`job ${id} runs in a transaction of a closed store`)
+    const settle = (): never => assert.fail('it is settled')
+    await assert.rejects(b.store.transactions.transact({ claim, work, settle, stopped: () => undefined }), closed)
+    // In memory the handle is closed with the store.
+    await Promise.resolve()
+      .then(rollBack)
+      .catch(() => undefined)
+  },
 })
 
 contract('nothing of them is there when it is rolled back, and later jobs get the right lane', async (b) => {

@@ -52,9 +52,12 @@ describe('the SQLSTATE of an error', () => {
     expect(sqlStateOf(error({ code: 'P2010', meta: { driverAdapterError: adapter } }))).toBe('40001')
   })
 
-  test.each(['EPIPE', 'P2010', 'ECONNRESET', 'CONNECTION_ENDED', 5, undefined])('is not %o', (code) => {
-    expect(sqlStateOf(error({ code }))).toBeUndefined()
-  })
+  test.each(['EPIPE', 'P2010', 'ECONNRESET', 'CONNECTION_ENDED', 'ABCDE', '235050', 'x23505', 5, undefined])(
+    'is not %o',
+    (code) => {
+      expect(sqlStateOf(error({ code }))).toBeUndefined()
+    },
+  )
 
   test('is undefined for a value that is no error, and for an error that is its own cause', () => {
     expect([sqlStateOf(undefined), sqlStateOf('25P02'), sqlStateOf(null)]).toEqual([undefined, undefined, undefined])

@@ -567,6 +567,41 @@ describe('Retry, restart and limits', () => {
     expect(await handle.get()).toMatchObject({ state: 'done', result: 1 })
   })
 
+  test('51: LW61: a step that threw because of the cancel acts again after a retry', async () => {
+    let acts = 0
+    const flow = workflow('flow', async (_: undefined, w) =>
+      w.step('s', async (s) => {
+        acts += 1
+        if (acts === 1)
+          await new Promise((_done, fail) => s.signal.addEventListener('abort', () => fail(new Error('no'))))
+        return acts
+      }),
+    )
+    const mill = await open({ jobs: [flow] })
+    await mill.start()
+    const handle = await mill.enqueue(flow)
+    await vi.waitFor(() => expect(acts).toBe(1))
+    expect(await mill.cancel(handle.id)).toBe(true)
+    await vi.waitFor(async () => expect((await handle.get())?.state).toBe('cancelled'), { timeout: 10_000 })
+    expect(await mill.retry(handle.id)).toBe(true)
+    expect(await handle.result({ timeout: '20s' })).toBe(2)
+  })
+
+  test('LW53: what a body returns after its cancel is kept with it', async () => {
+    const flow = workflow('flow', async (_: undefined, w) => {
+      await w.step('a', () => 1)
+      await w.sleep('1h').catch(() => undefined)
+      return 'partial'
+    })
+    const t = await kit({ jobs: [flow] })
+    const handle = await t.mill.enqueue(flow)
+    await t.drain()
+    await t.mill.cancel(handle.id)
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'cancelled', result: 'partial', error: undefined })
+    await expect(t.mill.sequence(flow, [undefined])).rejects.toMatchObject({ code: 'E_INVALID_OPTIONS' })
+  })
+
   test('53: LW63: a restart begins an empty log with the next input, and an event between two runs is taken', async () => {
     const flow = workflow('flow', async (sum: number, w: Work<number>) => {
       const got = await w.waitFor(go)

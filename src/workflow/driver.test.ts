@@ -543,6 +543,35 @@ test('38: LW42: one child for an address however the run is killed', async () =>
   })
 })
 
+test('a step that ends in the turn in which a call is inserted gets its answer', async () => {
+  const make = (options: DrivenOptions) =>
+    driven(
+      () => async (_: never, w: Work) =>
+        Promise.all([w.step('a', () => 'a'), w.call('child' as never, 1 as never), w.sleep(0).then(() => 's')]),
+      {
+        ...options,
+        onRow: ({ kind, no }, d) => {
+          if (kind === 'call' && no === null) d.time.at(d.time.now + 50, () => d.endChild('child-0', 'c'))
+        },
+      },
+    )
+  await withEachKill(make, (_, value) => expect(value).toEqual(['a', 'c', 's']))
+})
+
+test('41: LW45: the job that the loser of a race has called is cancelled, unless it is left', async () => {
+  const d = driven((of) => async (_: never, w: Work) => {
+    await w.race({
+      quick: (one) => one.step('s', () => of().after(500)),
+      slow: (one) => one.call('slow' as never, 1 as never),
+      left: (one) => one.call('left' as never, 1 as never, { onCancel: 'leave' } as never),
+    })
+    await w.sleep('1h')
+  })
+  await d.claim()
+  expect(d.children.map(({ address }) => address)).toEqual(['/race:#0/slow/call:slow#0', '/race:#0/left/call:left#0'])
+  expect(d.cancelledChildren).toEqual(['child-0'])
+})
+
 test('42: LW46: `all` rejects with the first error, and its siblings unwind', async () => {
   const make = (options: DrivenOptions) =>
     driven(

@@ -544,7 +544,11 @@ export class Driver {
 
   /** Writes answers: of one wait, sleep or call, then of all steps that have ended. False when there is nothing to write. */
   async #answer(found: Found | undefined): Promise<boolean> {
-    const [rows, taken, children]: [NewStep[], number[], Operation[]] = [[], [], []]
+    const children = [...this.#pending.values()].filter(
+      ({ state, prepared }) => state === 'prepared' && prepared !== undefined,
+    )
+    if (children.length > 0 && this.#transacting === undefined) return this.#appendChildren(children)
+    const [rows, taken]: [NewStep[], number[]] = [[], []]
     let no = this.#nextNo
     const answer = (operation: Operation, given: Pick<NewStep, 'value' | 'error'>): void => {
       rows.push(this.#stamped(operation, no, given))
@@ -555,13 +559,11 @@ export class Driver {
       if (found.by !== undefined && this.#isLastFor(found)) taken.push(found.by.number)
     }
     for (const operation of this.#pending.values()) {
-      if (operation.state === 'prepared' && operation.prepared !== undefined) children.push(operation)
-      else if (operation.state === 'prepared' && this.#transacting === undefined)
+      if (operation.state === 'prepared' && operation.prepared === undefined && this.#transacting === undefined)
         answer(operation, actedAnswer(operation, operation.outcome as Outcome))
       else if (operation.state === 'acted' && operation.outcome !== undefined)
         this.#settleAct(operation, operation.outcome, answer)
     }
-    if (children.length > 0 && this.#transacting === undefined) return this.#appendChildren(children)
     const open = [...this.#dueRows(rows)]
     if (rows.length + open.length === 0) return this.#recorded.length > 0
     await this.#append({ rows: [...rows, ...open], taken, children: [], cancelled: this.#takeCancelled() })

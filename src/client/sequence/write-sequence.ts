@@ -1,3 +1,4 @@
+import { InvalidOptionsError } from '../../errors.js'
 import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import { TransactionError } from '../../errors.js'
@@ -71,6 +72,10 @@ export class SequenceWriter {
   ): { readonly registered: Registered; readonly copy: readonly unknown[]; readonly encoded: readonly Encoded[] } {
     const registered = this.#parts.registry.lookUp(job)
     const { name } = registered.job
+    if (registered.workflow !== undefined)
+      throw new InvalidOptionsError('sequence()', [
+        { path: 'job', message: `must be a job, and ${JSON.stringify(name)} is a workflow: use w.each in a workflow` },
+      ])
     if (!this.#parts.registry.has(name)) this.#parts.unregistered(name)
     const copy = copyItems(given)
     const items = copy.map((item) => (item instanceof PayloadSnapshot ? item.read() : item))

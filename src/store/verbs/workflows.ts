@@ -295,7 +295,9 @@ function* retry(
 ): Verb<WorkflowChanged | 'stale'> {
   const { ref, run, forgetFrom } = place
   const isForgetting = how === 'rest' && forgetFrom !== null
-  const which = [ref, run, forgetFrom ?? 0, forgetFrom ?? 0] as const
+  const from = forgetFrom ?? 0
+  // The answer, what was called after it, and steps that only threw because it ended their branch.
+  const which = [ref, run, from, from, from] as const
   const rows = isForgetting ? yield* awaited(at.rows<{ address: string }>('forgottenSteps', ...which)) : []
   const forgotten = rows.map(({ address }) => address)
   const without = forgotten.length === 0 ? '' : `; forgot ${forgotten.slice(0, FORGOTTEN_SHOWN).join(', ')}`

@@ -126,7 +126,8 @@ function stepRunning(parts: StepRunParts, { deed, attempt, name }: Operation): R
   const made = new Running(
     {
       claimed: { ...claimed, attempt, retries: attempt },
-      registered: { ...registered, retryLevels: levels, workflow: undefined },
+      // An error of a step that counts as success is caught in the body, not by an option of a category.
+      registered: { ...registered, retryLevels: levels, workflow: undefined, treatAsDone: undefined },
       options: { ...options, retry },
       startedAt: Math.round(workflow.startedAt + (now - workflow.begunAt)),
       begunAt: now,

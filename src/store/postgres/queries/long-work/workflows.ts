@@ -153,11 +153,13 @@ export const workflowQueries = {
   /** What a retry forgets: an answer, and what was called after it was given. */
   forgottenSteps: `
     select address from ${s}.steps
-    where ref = $1::text::bigint and run = $2::text::integer and (no = $3::text::integer or since > $4::text::integer)
+    where ref = $1::text::bigint and run = $2::text::integer and (no = $3::text::integer or since > $4::text::integer
+        or (no > $5::text::integer and note like '%"unwound":true%'))
     order by no nulls last, number`,
   forgetSteps: `
     delete from ${s}.steps
-    where ref = $1::text::bigint and run = $2::text::integer and (no = $3::text::integer or since > $4::text::integer)`,
+    where ref = $1::text::bigint and run = $2::text::integer and (no = $3::text::integer or since > $4::text::integer
+        or (no > $5::text::integer and note like '%"unwound":true%'))`,
   /** Before rows are forgotten. */
   keepNumbers: `
     update ${s}.workflows w

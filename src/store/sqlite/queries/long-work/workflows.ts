@@ -123,11 +123,13 @@ export const workflowQueries = {
   forgottenSteps: `
     select address
     from millrace_steps
-    where seq = ? and run = ? and (no = ? or since > ?)
+    where seq = ? and run = ?
+      and (no = ? or since > ? or (no > ? and note like '%"unwound":true%'))
     order by coalesce(no, 1e9), number`,
   forgetSteps: `
     delete from millrace_steps
-    where seq = ? and run = ? and (no = ? or since > ?)`,
+    where seq = ? and run = ?
+      and (no = ? or since > ? or (no > ? and note like '%"unwound":true%'))`,
   /** Before rows are forgotten. */
   keepNumbers: `
     update millrace_workflows

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { systemWorld } from '../../../world/world.js'
+import type { World } from '../../../world/world.js'
 import { CheckpointThread } from './checkpoint-thread.js'
 import { Checkpoints, judge, UNPINNED, WAL_MAX_BYTES } from './checkpoints.js'
+import type { Reached } from './checkpoints.js'
 import { openFile } from '../connection/open.js'
 import { queries } from '../queries/queries.js'
 
@@ -109,4 +111,72 @@ test('one warning is given each time the WAL is pinned', () => {
 
 test('a checkpoint that was not possible gives no verdict on readers', () => {
   expect(judge(UNPINNED, undefined, 1_000)).toEqual({ state: UNPINNED, waitMs: 500, warns: false })
+})
+
+/** Checkpoints of a file whose answers the test gives. */
+function scripted(reached: (kind: string) => Reached | undefined, tookMs = 0) {
+  let now = 0
+  const [kinds, armed, automatic]: [string[], Map<() => void, number>, boolean[]] = [[], new Map(), []]
+  const world = {
+    clock: { monotonic: () => now },
+    timers: { after: (ms: number, run: () => void) => (armed.set(run, ms), () => void armed.delete(run)) },
+  } as unknown as World
+  const checkpoints = new Checkpoints({
+    path: 'a.db',
+    world,
+    checkpoint: async (kind) => {
+      kinds.push(kind)
+      now += tookMs
+      return reached(kind)
+    },
+    setAutomatic: (on) => void automatic.push(on),
+    warn: () => undefined,
+  })
+  const noticed = async (bytes: number): Promise<void> => {
+    checkpoints.noticed(bytes)
+    for (let turns = 10; turns > 0; turns -= 1) await new Promise((next) => setImmediate(next))
+  }
+  return { checkpoints, noticed, kinds, armed, automatic, pass: (ms: number) => (now += ms) }
+}
+
+test('a WAL without a pinning reader is checkpointed when it is long, twice a second at most, by no timer', async () => {
+  const { noticed, kinds, armed, automatic, pass } = scripted(() => ({ log: 2_000, checkpointed: 1_000 }))
+  await noticed(WAL_MAX_BYTES)
+  expect(kinds).toEqual([])
+  await noticed(WAL_MAX_BYTES + 1)
+  expect([kinds, armed.size, automatic]).toEqual([['passive', 'truncate'], 0, []])
+  pass(499)
+  await noticed(WAL_MAX_BYTES + 1)
+  expect(kinds.length).toBe(2)
+  pass(1)
+  await noticed(WAL_MAX_BYTES + 1)
+  expect(kinds.length).toBe(4)
+})
+
+test('a checkpoint that was not possible is not followed by a truncating one', async () => {
+  const { noticed, kinds, armed } = scripted(() => undefined)
+  await noticed(WAL_MAX_BYTES + 1)
+  expect([kinds, armed.size]).toEqual([['passive'], 0])
+})
+
+test('slow passive checkpoints are repeated up to five times, so that the truncating one has little to copy', async () => {
+  const slow = scripted(() => ({ log: 10, checkpointed: 10 }), 100)
+  await slow.noticed(WAL_MAX_BYTES + 1)
+  expect(slow.kinds).toEqual([...Array<string>(5).fill('passive'), 'truncate'])
+  const quick = scripted(() => ({ log: 10, checkpointed: 10 }), 99)
+  await quick.noticed(WAL_MAX_BYTES + 1)
+  expect(quick.kinds).toEqual(['passive', 'truncate'])
+})
+
+test('a reader that is 1,000 pages behind pins nothing, and one more page does; closing ends the wait', async () => {
+  const { noticed, kinds, armed, automatic, checkpoints, pass } = scripted(() => ({ log: 1_001, checkpointed: 0 }))
+  await noticed(WAL_MAX_BYTES + 1)
+  expect([kinds, [...armed.values()], automatic]).toEqual([['passive'], [500], [false]])
+  pass(10_000)
+  await noticed(WAL_MAX_BYTES + 1)
+  expect(kinds.length).toBe(1)
+  checkpoints.close()
+  expect(armed.size).toBe(0)
+  await noticed(WAL_MAX_BYTES + 1)
+  expect(kinds.length).toBe(1)
 })

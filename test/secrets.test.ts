@@ -160,6 +160,7 @@ describe('An encrypted job', () => {
     end.open()
     await vi.waitFor(async () => expect((await sequence.progress()).state).toBe('failed'))
     expect((await sequence.progress()).error).toMatchObject({ message: `${MARKER} 3`, index: 3 })
+    expect(JSON.stringify((await mill.sequences()).rows)).toContain(`${MARKER} 3`)
     expect((await sequence.output()).map(({ result, log }) => [result, ...log])).toEqual(
       [0, 1, 2].map((n) => [`${MARKER} ${n}`, `${MARKER} ${n}`]),
     )

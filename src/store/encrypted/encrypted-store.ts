@@ -2,7 +2,7 @@ import type { Keyring, Owner } from '../../job/secrets/keyring.js'
 import { itemAddress } from '../../job/rules/sequence.js'
 import type { GroupSeal, GroupStore } from '../groups.js'
 import type { Firing, PutSchedule, ScheduleRow, ScheduleStore } from '../schedules.js'
-import type { AppendedStep, ItemSlice, NewSequence, OutputRow, SequenceStore } from '../sequences.js'
+import type { AppendedStep, ItemSlice, NewSequence, OutputRow, SequenceRow, SequenceStore } from '../sequences.js'
 import type { SettleResult } from '../requests.js'
 import type {
   ClaimedJob,
@@ -202,7 +202,7 @@ function sealAppended({ keys, seals }: Sealing, appended: AppendedStep, owner: O
   return seals.has(owner.name) ? { ...appended, step: sealStep(keys, appended.step, owner) } : appended
 }
 
-/** Neither payloads nor results are in the audit trail or in lists. */
+/** Neither payloads nor results are in the audit trail or in lists; the errors of sequences are. */
 function observingStore({ store: { observing }, keys, seals }: Context): Store['observing'] {
   const open = (row: JobRow): JobRow => {
     seals.found(row)
@@ -213,7 +213,10 @@ function observingStore({ store: { observing }, keys, seals }: Context): Store['
     addAudit: (entry) => observing.addAudit(entry),
     listWorkers: (query) => observing.listWorkers(query),
     listGroups: (query) => observing.listGroups(query),
-    listSequences: async (query) => observing.listSequences(query),
+    listSequences: async (query) => {
+      const page = await observing.listSequences(query)
+      return { ...page, rows: page.rows.map((row) => openSequenceRow(keys, row.id, row)) }
+    },
     readWhy: async (ids) => {
       const facts = await observing.readWhy(ids)
       return { ...facts, jobs: facts.jobs.map((job) => job && { ...job, row: open(job.row) }) }
@@ -294,20 +297,23 @@ function sequenceStore({ store: { sequences }, keys, seals }: Context): Sequence
     changeSequence: (change) => sequences.changeSequence(change),
     readSequence: async (id) => {
       const row = await sequences.readSequence(id)
-      if (row === undefined) return row
-      const owner = { id, name: row.name }
-      return {
-        ...row,
-        error: openError(keys, row.error, owner),
-        reason: openText(keys, row.reason, owner, 'reason'),
-        progress: openProgress(keys, row.progress, owner),
-      }
+      return row && openSequenceRow(keys, id, row)
     },
     readOutput: async (id, from, limit) => {
       const output = await sequences.readOutput(id, from, limit)
       if (output === undefined) return output
       return { ...output, rows: output.rows.map((row) => openOutput(keys, row, { id, name: output.name })) }
     },
+  }
+}
+
+function openSequenceRow<Row extends SequenceRow>(keys: Keyring, id: string, row: Row): Row {
+  const owner = { id, name: row.name }
+  return {
+    ...row,
+    error: openError(keys, row.error, owner),
+    reason: openText(keys, row.reason, owner, 'reason'),
+    progress: openProgress(keys, row.progress, owner),
   }
 }
 

@@ -24,6 +24,7 @@ async function open(store: string, options: MillOptions): Promise<Mill> {
 }
 
 const limit = { timeout: '20s' } as const
+const byText = (a: string, b: string): number => (a < b ? -1 : 1)
 const becomes = (mill: Mill, id: string, wanted: object): Promise<JobRecord> =>
   vi.waitFor(
     async () => {
@@ -178,13 +179,13 @@ describe('mill.check()', () => {
     const old = job('old', { upcast: [() => JSON.parse('{')], run: () => 1 })
     const now = await open(store, { jobs: [picky, torn, old, secret], encryption: k1 })
     const found = await all(now)
-    expect(found.map(({ job: name, problem, part }) => [name, problem, part]).sort()).toEqual([
-      ['gone', 'no-handler', 'payload'],
-      ['gone', 'no-handler', 'payload'],
-      ['old', 'not-upcast', 'payload'],
-      ['picky', 'not-accepted', 'payload'],
-      ['secret', 'not-decrypted', 'payload'],
-      ['torn', 'not-decoded', 'payload'],
+    expect(found.map(({ job: name, problem, part }) => `${name} ${problem} ${part}`).toSorted(byText)).toEqual([
+      'gone no-handler payload',
+      'gone no-handler payload',
+      'old not-upcast payload',
+      'picky not-accepted payload',
+      'secret not-decrypted payload',
+      'torn not-decoded payload',
     ])
     expect(found.find(({ job: name }) => name === 'picky')).toEqual({
       problem: 'not-accepted',

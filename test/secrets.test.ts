@@ -490,7 +490,8 @@ function listener(): { readonly logger: NonNullable<MillOptions['logger']>; read
   const lines: string[] = []
   const keep = (fields: { readonly err?: unknown }, line: string): void => {
     const { err } = fields
-    const error = err instanceof Error ? [err.name, err.message, err.stack, String(err.cause), { ...err }] : err
+    const error =
+      err instanceof Error ? [err.name, err.message, err.stack, String(err.cause), Object.entries(err)] : err
     lines.push(JSON.stringify([line, { ...fields, err: error }]))
   }
   return { logger: { debug: keep, info: keep, warn: keep, error: keep }, text: () => lines.join('\n') }

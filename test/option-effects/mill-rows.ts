@@ -146,8 +146,8 @@ export const millRows: readonly OptionRow[] = [
     ],
     see: async (placed) => {
       const lines: string[] = []
-      const info = (fields: { readonly card?: unknown }, line: string): void =>
-        void (fields.card === undefined || lines.push(line.replace('token', `${String(fields.card)} token`)))
+      const info = (fields: { readonly card?: string | number }, line: string): void =>
+        void (fields.card === undefined || lines.push(line.replace('token', `${fields.card} token`)))
       const talks = job('talks', (_: undefined, ctx) => ctx.log({ card: 4111 }, 'charging card=4111 token=t'))
       return withMill(placed, { jobs: [talks], logger: { ...silent, info } }, async (mill) => {
         await (await mill.enqueue(talks)).result({ timeout: '20s' })

@@ -15,12 +15,7 @@ import type { JobRow } from '../../store/store.js'
  * The public record of a stored job. It never throws: the record says what does not decode. Captured values were encoded with
  * the mill's codec, not with the job's.
  */
-export function toRecord(
-  row: JobRow,
-  codec: Codec,
-  millCodec: Codec = codec,
-  upcast: readonly Upcast[] | undefined = undefined,
-): JobRecord {
+export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec, upcast?: readonly Upcast[]): JobRecord {
   const options = readOptions(row.options)
   const payload = decodePayload(codec, row.payload, upcast, options.version ?? 0)
   const result = row.result === null ? { ok: true as const, value: undefined } : decodeStored(codec, row.result)

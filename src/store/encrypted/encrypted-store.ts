@@ -55,7 +55,7 @@ import {
  * A store in front of the store, for a mill with encryption keys. Jobs with `encrypt: true` are sealed in every verb that
  * writes, and every row that is read is opened, whatever its job says today. So the rest of the engine sees plain
  * values, and the database sees sealed ones. All verbs are listed by hand: a new verb of the contract does not compile
- * until it is decided here what of it is secret.
+ * until it is decided here what of it is secret. Verbs without a secret pass on whatever they are given.
  */
 
 export interface EncryptedJobs {
@@ -105,12 +105,12 @@ function jobStore({ store: { jobs }, keys, seals }: Context): JobStore {
       const page = await jobs.findJobs(query)
       return { ...page, rows: page.rows.map(open) }
     },
-    countJobs: (query) => jobs.countJobs(query),
+    countJobs: (...args) => jobs.countJobs(...args),
     changeJob: (change) => jobs.changeJob(sealChange({ keys, seals }, change)),
-    requestChange: (ask) => jobs.requestChange(ask),
-    promoteJobs: (limit) => jobs.promoteJobs(limit),
-    pruneJobs: (limit) => jobs.pruneJobs(limit),
-    sweepRows: (limit) => jobs.sweepRows(limit),
+    requestChange: (...args) => jobs.requestChange(...args),
+    promoteJobs: (...args) => jobs.promoteJobs(...args),
+    pruneJobs: (...args) => jobs.pruneJobs(...args),
+    sweepRows: (...args) => jobs.sweepRows(...args),
   }
 }
 
@@ -140,11 +140,11 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
     return openClaimed(keys, job)
   }
   return {
-    addWorker: (worker) => leases.addWorker(worker),
-    reportWorker: (worker, about) => leases.reportWorker(worker, about),
-    beat: (worker) => leases.beat(worker),
-    startHeartbeat: (...request) => leases.startHeartbeat(...request),
-    dropWorker: (worker) => leases.dropWorker(worker),
+    addWorker: (...args) => leases.addWorker(...args),
+    reportWorker: (...args) => leases.reportWorker(...args),
+    beat: (...args) => leases.beat(...args),
+    startHeartbeat: (...args) => leases.startHeartbeat(...args),
+    dropWorker: (...args) => leases.dropWorker(...args),
     readWorkers: () => leases.readWorkers(),
     claimJobs: async (request) => {
       const claimed = await leases.claimJobs(request)
@@ -154,7 +154,7 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
       const claimed = await leases.claimLimited(request)
       return { ...claimed, jobs: claimed.jobs.map(open) }
     },
-    confirmJobs: (held) => leases.confirmJobs(held),
+    confirmJobs: (...args) => leases.confirmJobs(...args),
     readRequests: () => leases.readRequests(),
     reportJobs: (reports) => leases.reportJobs(reports.map((report) => sealReport({ keys, seals }, report))),
     settleJobs: async (settled, closing) => opened(await leases.settleJobs(settled.map(seal), closing)),
@@ -166,10 +166,10 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
       const { items } = answer
       return itemsFrom === undefined ? answer : { ...answer, items: openItems(keys, items, itemsFrom.index, owner) }
     },
-    readBoundary: (claim) => leases.readBoundary(claim),
-    voidClaims: (worker, fences) => leases.voidClaims(worker, fences),
-    endQuarantine: (worker, fence) => leases.endQuarantine(worker, fence),
-    readLeases: (worker) => leases.readLeases(worker),
+    readBoundary: (...args) => leases.readBoundary(...args),
+    voidClaims: (...args) => leases.voidClaims(...args),
+    endQuarantine: (...args) => leases.endQuarantine(...args),
+    readLeases: (...args) => leases.readLeases(...args),
     rescueJobs: async (worker, beat, settled, withinMs) => {
       const written = await leases.rescueJobs(worker, beat, settled.map(seal), withinMs)
       return written && opened(written)
@@ -209,10 +209,10 @@ function observingStore({ store: { observing }, keys, seals }: Context): Store['
     return openRow(keys, row)
   }
   return {
-    readAudit: (query) => observing.readAudit(query),
-    addAudit: (entry) => observing.addAudit(entry),
-    listWorkers: (query) => observing.listWorkers(query),
-    listGroups: (query) => observing.listGroups(query),
+    readAudit: (...args) => observing.readAudit(...args),
+    addAudit: (...args) => observing.addAudit(...args),
+    listWorkers: (...args) => observing.listWorkers(...args),
+    listGroups: (...args) => observing.listGroups(...args),
     listSequences: async (query) => {
       const page = await observing.listSequences(query)
       return { ...page, rows: page.rows.map((row) => openSequenceRow(keys, row.id, row)) }
@@ -226,7 +226,7 @@ function observingStore({ store: { observing }, keys, seals }: Context): Store['
 
 function groupStore({ store: { groups }, keys, seals }: Context): GroupStore {
   return {
-    readGroup: (group) => groups.readGroup(group),
+    readGroup: (...args) => groups.readGroup(...args),
     sealGroup: (seal) => groups.sealGroup(sealWhenDone({ keys, seals }, seal)),
   }
 }
@@ -252,7 +252,7 @@ function transactionStore({ store: { transactions }, keys, seals }: Context): Tr
     sendEventIn: (tx, event) => transactions.sendEventIn(tx, sealEvent({ keys, seals }, event)),
     sealGroupIn: (tx, groupSeal) => transactions.sealGroupIn(tx, sealWhenDone({ keys, seals }, groupSeal)),
     settleJobIn: (tx, settled) => transactions.settleJobIn(tx, seal(settled)),
-    guarded: (tx, call) => transactions.guarded(tx, call),
+    guarded: (...args) => transactions.guarded(...args),
     transact: (request) => transactions.transact({ ...request, settle: (value) => seal(request.settle(value)) }),
   }
 }
@@ -271,14 +271,14 @@ function scheduleStore({ store: { schedules }, keys, seals }: Context): Schedule
       return { ...page, schedules: page.schedules.map(open) }
     },
     putSchedule: (schedule, revision) => schedules.putSchedule(seal(schedule), revision),
-    dropSchedule: (id, audit) => schedules.dropSchedule(id, audit),
+    dropSchedule: (...args) => schedules.dropSchedule(...args),
     dueSchedules: async (limit) => {
       const read = await schedules.dueSchedules(limit)
       return { ...read, due: read.due.map(open) }
     },
     fireTicks: (firing) => schedules.fireTicks(sealFiring({ keys, seals }, firing)),
-    readTicks: (id, before, limit) => schedules.readTicks(id, before, limit),
-    upcomingJobs: (withinMs, limit) => schedules.upcomingJobs(withinMs, limit),
+    readTicks: (...args) => schedules.readTicks(...args),
+    upcomingJobs: (...args) => schedules.upcomingJobs(...args),
   }
 }
 
@@ -294,7 +294,7 @@ function sequenceStore({ store: { sequences }, keys, seals }: Context): Sequence
   return {
     addItems: (slice) => sequences.addItems(sealSlice({ keys, seals }, slice, slice.name)),
     insertSequence: (sequence) => sequences.insertSequence(sealSequence({ keys, seals }, sequence)),
-    changeSequence: (change) => sequences.changeSequence(change),
+    changeSequence: (...args) => sequences.changeSequence(...args),
     readSequence: async (id) => {
       const row = await sequences.readSequence(id)
       return row && openSequenceRow(keys, id, row)
@@ -345,7 +345,7 @@ function openOutput(keys: Keyring, row: OutputRow, owner: Owner): OutputRow {
 function workflowStore({ store: { workflows }, keys, seals }: Context): WorkflowStore {
   return {
     sendEvent: (event) => workflows.sendEvent(sealEvent({ keys, seals }, event)),
-    changeWorkflow: (change) => workflows.changeWorkflow(change),
+    changeWorkflow: (...args) => workflows.changeWorkflow(...args),
     readWorkflow: async (id) => {
       const row = await workflows.readWorkflow(id)
       // A step is bound to the id of its workflow alone.

@@ -63,6 +63,13 @@ describe('torture', () => {
     },
   )
 
+  test('5 kills of processes that run workflows lose no step and record none twice', { timeout: 300_000 }, async () => {
+    const { code, output } = await torture('workflows', '--kills', '5', '--processes', '2', '--seed', '5')
+    expect(output).toMatch(/^✓ every operation is recorded once: none$/m)
+    expect(output).toMatch(/^✓ bookings and their steps are one commit: none$/m)
+    expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  })
+
   test('6 processes that end at random moments all end with the expected code', { timeout: 300_000 }, async () => {
     const { code, output } = await torture('exits', '--exits', '6', '--seed', '12')
     expect(output).toMatch(/^✓ every process ended in its planned way: 6 processes/m)

@@ -153,21 +153,7 @@ class Millrace implements Omit<
     this.#live = new LiveContext(store.changes, world, (error) =>
       this.#events.storeFailed('read what is watched', error),
     )
-    this.#client = new Client({
-      world,
-      store,
-      registry,
-      codec: options.codec ?? defaultCodec,
-      capture: this.#hooksAndContext.capture,
-      insideHandler: () => this.#inside.getStore() !== undefined,
-      live: this.#live,
-      callingJob: () => this.#inside.getStore()?.id,
-      auditKeepMs: auditKeepMs(options.keep),
-      enqueued: (jobs) => this.#events.enqueued(jobs),
-      unregistered: (name) => this.#unregistered.note(name),
-      changed: (job, to, reason) => this.#events.changed(job, to, reason),
-      requested: (job, verb) => this.#events.requested(job, verb),
-    })
+    this.#client = this.#newClient(options)
     this.#enqueuer = enqueueThroughHooks(this.#client, registry, this.#hooksAndContext.enqueueHooks, {
       store,
       events: this.#events,
@@ -339,6 +325,24 @@ class Millrace implements Omit<
   async #storeLimits(): Promise<void> {
     const limits = queueLimitsOf(this.#options)
     if (limits.length > 0) await this.#store.queues.setLimits(limits)
+  }
+
+  #newClient(options: MillOptions): Client {
+    return new Client({
+      world: this.#world,
+      store: this.#store,
+      registry: this.#registry,
+      codec: options.codec ?? defaultCodec,
+      capture: this.#hooksAndContext.capture,
+      insideHandler: () => this.#inside.getStore() !== undefined,
+      live: this.#live,
+      callingJob: () => this.#inside.getStore()?.id,
+      auditKeepMs: auditKeepMs(options.keep),
+      enqueued: (jobs) => this.#events.enqueued(jobs),
+      unregistered: (name) => this.#unregistered.note(name),
+      changed: (job, to, reason) => this.#events.changed(job, to, reason),
+      requested: (job, verb) => this.#events.requested(job, verb),
+    })
   }
 
   #startParts(): Promise<StartedParts> {

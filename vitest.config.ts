@@ -26,6 +26,7 @@ const BEHAVIOUR = [
   'lists',
   'why',
   'health',
+  'find-scan',
 ]
 
 /**

@@ -11,6 +11,9 @@ import { readAudit } from './client/read/audit.js'
 import type { AuditOptions, AuditRecord } from './client/read/audit.js'
 import { listGroups, listSequences, listWorkers } from './client/read/lists.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from './client/read/lists.js'
+import { findPage } from './client/read/find-page.js'
+import type { FindPageOptions, FoundJobs } from './client/read/find-page.js'
+import { matcherOf } from './client/read/scan.js'
 import { readWhy } from './client/read/why.js'
 import type { Why } from './job/why/why.js'
 import type { Page, PageOptions } from './client/read/page.js'
@@ -194,13 +197,24 @@ export class Client {
     const problems = checkFilter(filter)
     if (problems.length > 0) throw new InvalidOptionsError('find()', problems)
     let left = filter.limit ?? Infinity
+    const matches = matcherOf(filter)
     let query: FindQuery | null = queryOf(filter, this.#parts.registry)
     while (query !== null && left > 0) {
-      const page = await this.#parts.store.jobs.findJobs({ ...query, limit: Math.min(query.limit, left) })
-      for (const row of page.rows) yield this.#record(row)
-      left -= page.rows.length
+      const limit = matches === undefined ? Math.min(query.limit, left) : query.limit
+      const page = await this.#parts.store.jobs.findJobs({ ...query, limit })
+      for (const row of page.rows) {
+        const record = this.#record(row)
+        if (left === 0 || matches?.(record, row) === false) continue
+        yield record
+        left -= 1
+      }
       query = page.cursor === null ? null : { ...query, cursor: page.cursor }
     }
+  }
+
+  findPage(filter: JobFilter = {}, options?: FindPageOptions): Promise<FoundJobs> {
+    const { store, world, registry } = this.#parts
+    return findPage({ store, world, registry, toRecord: (row) => this.#record(row) }, filter, options)
   }
 
   count(filter: CountFilter = {}): Promise<JobCount> {

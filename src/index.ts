@@ -28,7 +28,17 @@ export type { Lazy } from './job/definition/lazy.js'
 export { Abort, Snooze } from './job/attempt/control-errors.js'
 export type { Context, TestContext } from './job/attempt/context.js'
 export type { After, EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
-export type { JobRecord, AttemptRecord, JobFilter, Findable, FoundRecord, CountFilter, JobCount } from './job/record.js'
+export type {
+  JobRecord,
+  AttemptRecord,
+  JobFilter,
+  Findable,
+  FoundRecord,
+  CountFilter,
+  JobCount,
+  ValueFilter,
+  ValueTest,
+} from './job/record.js'
 export type { StepRecord, WaitingFor, WorkflowRecord } from './job/workflow-record.js'
 export type { SendArguments, SendOptions, SendTarget } from './client/workflow/send.js'
 export type { StepsOptions } from './client/workflow/step-records.js'
@@ -40,6 +50,7 @@ export type { BulkCommandOptions, BulkPreview, BulkResult } from './client/comma
 export type { AuditOptions, AuditRecord } from './client/read/audit.js'
 export type { GroupRecord, SequenceRecord, WorkerRecord } from './client/read/lists.js'
 export type { Blocker, Why, WhyReason } from './job/why/why.js'
+export type { FindPageOptions, FoundJobs } from './client/read/find-page.js'
 export type { Page, PageOptions } from './client/read/page.js'
 export type { JobEdit } from './client/commands/edit.js'
 export type { GroupHandle, GroupOptions } from './client/commands/groups.js'

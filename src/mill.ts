@@ -204,6 +204,8 @@ class Millrace implements Omit<
   unschedule: Mill['unschedule'] = (job, key, options) => this.#client.unschedule(job, key, options)
   get: Mill['get'] = (id) => this.#client.get(id)
   count: Mill['count'] = (filter) => this.#client.count(filter)
+  findPage: Mill['findPage'] = async (filter, options) =>
+    this.#client.findPage(filter as never, options) as Promise<never>
   find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
   check: Mill['check'] = (filter) => checkStoredJobs({ store: this.#store, registry: this.#registry }, filter)
   handle: Mill['handle'] = (id) => this.#client.handle(id)

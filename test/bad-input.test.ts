@@ -747,25 +747,17 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     await refused(() => mill.handle(id).result({ timout: '1m' } as never))
   })
 
-  test.each([
-    'retryOne',
-    'retryAll',
-    'why',
-    'healthy',
-    'health',
-    'events',
-    'changes',
-    'stopChanges',
-    'dashboard',
-    'send',
-  ] as const)('mill.%s() is refused by name, as not yet built', async (verb) => {
-    const error = await refusedUnwritten(
-      () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
-      'E_NOT_YET',
-    )
-    expect(error.message).toContain(`mill.${verb}()`)
-    expect(error.message).toMatch(/not yet .* Until then: ./)
-  })
+  test.each(['retryOne', 'events', 'changes', 'stopChanges', 'dashboard'] as const)(
+    'mill.%s() is refused by name, as not yet built',
+    async (verb) => {
+      const error = await refusedUnwritten(
+        () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
+        'E_NOT_YET',
+      )
+      expect(error.message).toContain(`mill.${verb}()`)
+      expect(error.message).toMatch(/not yet .* Until then: ./)
+    },
+  )
 
   test.each(['stats'])('mill.%s is refused by name, as not yet built', async (part) => {
     const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())

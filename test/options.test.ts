@@ -60,6 +60,8 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Mill.close options': (given) => mill.close(given),
   'Mill.stopOnSignals options': (given) => mill.stopOnSignals(given),
   'Mill.find filter': (given) => mill.find(given).next(),
+  'Mill.findPage filter': (given) => mill.findPage(given),
+  'Mill.findPage options': (given) => mill.findPage({}, given),
   'Mill.count filter': (given) => mill.count(given),
   'Mill.check filter': (given) => mill.check(given).next(),
   'Mill.retry options': (given) => mill.retry(ID, given),

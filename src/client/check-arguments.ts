@@ -17,6 +17,7 @@ import {
 } from '../job/definition/check-options.js'
 import { parseInstant } from '../job/duration/duration.js'
 import { STATES } from '../job/rules/states.js'
+import { SCAN_FIELDS } from './read/scan.js'
 
 const oneOrMany =
   (check: Check): Check =>
@@ -46,8 +47,8 @@ const FILTER: Fields = {
     order: (value) =>
       value === 'newest' || value === 'oldest' ? undefined : `must be "newest" or "oldest", got ${show(value)}`,
     limit: (value) => (value === Infinity ? undefined : isCount(0)(value)),
+    ...SCAN_FIELDS,
   },
-  notYet: { text: notYet('narrow by job, queue, state, label, key or group, and look at each record') },
   foreignNames: FOREIGN_FILTER_OPTIONS,
   meant: (value) => (typeof value === 'string' ? `{ job: ${show(value)} }` : undefined),
 }
@@ -63,10 +64,23 @@ export function checkFilter(filter: unknown): Problem[] {
   return checkFields(filter, '', FILTER)
 }
 
+/** A page has its own limit. */
+export function checkPageFilter(filter: unknown): Problem[] {
+  const { limit: _limit, ...fields } = FILTER.fields
+  return checkFields(filter, '', { ...FILTER, fields })
+}
+
+/** Fields that are tested job by job: a count or a command of all of them would have to read every job. */
+const SCANNED = Object.fromEntries(
+  Object.keys(SCAN_FIELDS).map((name) => [name, notYet('iterate mill.find(filter), which tests each job')]),
+)
+
 /** A count covers all matching jobs: it has neither an order nor a limit. */
 export function checkCountFilter(filter: unknown): Problem[] {
-  const { order: _order, limit: _limit, ...fields } = FILTER.fields
-  return checkFields(filter, '', { ...FILTER, fields })
+  const fields = Object.entries(FILTER.fields).filter(
+    ([name]) => name !== 'order' && name !== 'limit' && !Object.hasOwn(SCAN_FIELDS, name),
+  )
+  return checkFields(filter, '', { ...FILTER, fields: Object.fromEntries(fields), notYet: SCANNED })
 }
 
 /** An edit takes the options of an enqueue, except those that identify the job. */

@@ -82,14 +82,49 @@ export interface JobFilter<Wanted extends Findable | readonly Findable[] = Finda
   /** Enqueued after this instant: a Date, a Temporal.Instant, or ISO text with its zone. No filter is by the end of a job. */
   readonly createdAfter?: Date | InstantLike | InstantText | undefined
   readonly createdBefore?: Date | InstantLike | InstantText | undefined
+  /** All of these labels. This field and those below are tested job by job: name others too, so that fewer are read. */
+  readonly labels?: readonly string[] | undefined
+  /** Values by their path: `{ 'user.id': 42, 'items[0].sku': 'A1', total: { gt: 100 } }`. */
+  readonly payload?: ValueFilter | undefined
+  readonly result?: ValueFilter | undefined
+  readonly meta?: ValueFilter | undefined
+  readonly captured?: ValueFilter | undefined
+  /** A part of the class, the code or the message of the last error, in any case. */
+  readonly error?: string | undefined
+  /** A part of the title, key, reason, labels, last error or payload, in any case. */
+  readonly text?: string | undefined
+  /** The worker of the last attempt, or the beginning of its id. */
+  readonly worker?: string | undefined
+  /** Enqueued, started or ended after this instant. */
+  readonly changedAfter?: Date | InstantLike | InstantText | undefined
   /** Default 'newest'. */
   readonly order?: 'newest' | 'oldest' | undefined
   /** The most records to return. Default: all. */
   readonly limit?: number | undefined
 }
 
-/** Which jobs `count` counts: as `find`, without its order and its limit. */
-export type CountFilter = Omit<JobFilter, 'order' | 'limit'>
+/** Tests of values, by their path. */
+export interface ValueFilter {
+  readonly [path: string]: ValueTest
+}
+
+/** Equal to this, or in this range. A text also equals a number, a boolean or a Date that is written so. */
+export type ValueTest =
+  | string
+  | number
+  | boolean
+  | null
+  | {
+      readonly gt?: number | Date | undefined
+      readonly gte?: number | Date | undefined
+      readonly lt?: number | Date | undefined
+      readonly lte?: number | Date | undefined
+    }
+
+type Scanned = 'labels' | 'payload' | 'result' | 'meta' | 'captured' | 'error' | 'text' | 'worker' | 'changedAfter'
+
+/** Which jobs `count` counts: as `find`, by the fields that an index serves, without its order and its limit. */
+export type CountFilter = Omit<JobFilter, 'order' | 'limit' | Scanned>
 
 export interface JobCount {
   readonly count: number

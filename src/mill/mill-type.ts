@@ -7,6 +7,7 @@ import type { Sequence } from '../client/sequence/sequence.js'
 import type { SequenceOptions } from '../client/sequence/write-sequence.js'
 import type { BulkCommandOptions, BulkPreview, BulkResult } from '../client/commands/command-all.js'
 import type { AuditOptions, AuditRecord } from '../client/read/audit.js'
+import type { FindPageOptions, FoundJobs } from '../client/read/find-page.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from '../client/read/lists.js'
 import type { Page, PageOptions } from '../client/read/page.js'
 import type { Why } from '../job/why/why.js'
@@ -192,6 +193,23 @@ export interface Mill {
    * ```
    */
   check(filter?: JobFilter): AsyncIterableIterator<CheckFinding>
+  /**
+   * One page of a search that may have to test many jobs, bounded in time: `{ rows, cursor, scanned, reachedAt }`. It ends when the
+   * page is full, when `deadline` (200 ms) or `scan` (20,000 jobs) is reached, or when there are no more jobs; only then it has no
+   * cursor. So a page may be empty and have one: the same call with the cursor continues.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const page = await mill.findPage({ state: 'failed', payload: { 'user.id': 42 }, error: 'declined' }, { deadline: '200ms' })
+   * console.log(page.rows.length, page.scanned, page.reachedAt, page.cursor)
+   * await mill.close()
+   * ```
+   */
+  findPage<Wanted extends Findable | readonly Findable[] = string>(
+    filter?: Omit<JobFilter<Wanted>, 'limit'>,
+    options?: FindPageOptions,
+  ): Promise<Omit<FoundJobs, 'rows'> & { readonly rows: readonly FoundRecord<Wanted>[] }>
   /**
    * How many jobs match: `{ count, exact }`. Counting stops at 10,000, and `exact` is false when there are more. Unfinished
    * members of a group are read from its counters, and so are always exact.

@@ -32,6 +32,37 @@ export const observingLimits: readonly Bound[] = [
     },
   },
   {
+    of: 'src/job/rules/value-path.ts#PATH_MAX',
+    at: 200,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const refusal = { code: INVALID, text: /is no path: it must have 1 to 200 characters/ }
+      await refusedAbove(size, 200, () => mill.findPage({ payload: { [text(size)]: 1 } }), refusal)
+    },
+  },
+  {
+    of: 'src/job/rules/value-path.ts#STEPS_MAX',
+    at: 8,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const refusal = { code: INVALID, text: /is no path: it must have at most 8 steps/ }
+      const path = Array<string>(size).fill('a').join('.')
+      await refusedAbove(size, 8, () => mill.findPage({ payload: { [path]: 1 } }), refusal)
+    },
+  },
+  {
+    of: 'src/client/read/scan.ts#TEXT_MAX',
+    at: 500,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const refusal = { code: INVALID, text: /text must have 1 to 500 characters, got 501/ }
+      await refusedAbove(size, 500, () => mill.findPage({ text: text(size) }), refusal)
+    },
+  },
+  {
     of: 'src/client/read/page.ts#PAGE_LIMIT_MAX',
     at: 1_000,
     on: 'none',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Connection } from '../connection/connection.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
 import type { DayQueries } from '../queries/days.js'
-import { PARTITIONED_TABLES, partitionOf } from '../queries/days.js'
+import { beforeDay, PARTITIONED_TABLES, partitionOf } from '../queries/days.js'
 import { DAY_MS } from '../queries/numbers.js'
 import { DayScan } from './day-scan.js'
 import { maintainDays, Owners } from './days.js'
@@ -16,7 +16,7 @@ const queries = new Proxy(
   {},
   {
     get: (_, name: string) =>
-      /^(readParts|readOwner|tryAlone|lockJobs|lastNumber|lockPartitioned|scanSlice)$/.test(name)
+      /^(readParts|readOwner|tryAlone|lockJobs|lastNumber|lockPartitioned|scanSlice|pruneSlice)$/.test(name)
         ? name
         : (...given: unknown[]) => [name, ...given].join(' '),
   },
@@ -25,8 +25,10 @@ const queries = new Proxy(
 /** A server that answers by the name of the statement. */
 function server(answers: Readonly<Record<string, (values: readonly unknown[]) => object[]>>) {
   const sent: string[] = []
+  const given = new Map<string, readonly unknown[]>()
   const query = async (text: string, values: readonly unknown[]): Promise<object[]> => {
     sent.push(text)
+    given.set(text, values)
     const [name = ''] = text.split(' ')
     return answers[name]?.(values) ?? DEFAULTS[name]?.() ?? []
   }
@@ -34,6 +36,7 @@ function server(answers: Readonly<Record<string, (values: readonly unknown[]) =>
   const connection = { query, transaction: (_: unknown, work: (tx: SqlExecutor) => unknown) => work(executor) }
   return {
     connection: connection as unknown as Connection,
+    values: (text: string) => given.get(text),
     sent,
     count: (name: string) => sent.filter((each) => each.startsWith(name)).length,
   }
@@ -182,4 +185,121 @@ test('the owner of the tables is read once, and again only if that failed', asyn
   owner = [{ may: true, owner: 'ada', role: 'ada' }]
   await new Owners(connection, queries, (each) => warned.push(each)).check()
   expect(warned.length).toBe(1)
+})
+
+test('a day is dropped in one transaction: what stays is moved first, and the moves and ends of the rest are noted', async () => {
+  const { connection, sent, values } = server({
+    readParts: () => parts(TODAY - 20, TODAY, TODAY + 1, TODAY + 2),
+    scanSlice: () => [{ rows: 50, last: '9', staying: '[3, 4]' }],
+    moveJobs: () => [{ rows: 3 }],
+  })
+  expect(await maintainDays(connection, queries, NOW, newWalk())).toEqual({ forgotten: 47, again: false })
+  const day = TODAY - 20
+  const dropping = sent.slice(sent.indexOf('lockPartitioned'))
+  expect(dropping).toEqual([
+    'lockPartitioned',
+    `detach jobs ${day}`,
+    `moveJobs ${day}`,
+    `detach history ${day}`,
+    `moveHistory ${day}`,
+    `detach labels ${day}`,
+    `moveLabels ${day}`,
+    `dropLabels ${day}`,
+    `noteGone ${day}`,
+    `noteLongWork ${day}`,
+    ...PARTITIONED_TABLES.map((of) => `drop ${of} ${day}`),
+  ])
+  expect(values(`moveJobs ${day}`)).toEqual(['{3,4}', '77'])
+  expect(values('scanSlice')).toEqual([beforeDay(day), beforeDay(day + 1), String(NOW), '2000'])
+})
+
+test('of a day of which some tables were dropped before, the others are dropped', async () => {
+  const day = TODAY - 20
+  const dropsOf = async (of: 'jobs' | 'history' | 'labels'): Promise<string[]> => {
+    const { connection, sent } = server({
+      readParts: () => [
+        { name: partitionOf(of, day) },
+        { name: 'jobs_default' },
+        ...parts(TODAY, TODAY + 1, TODAY + 2),
+      ],
+      scanSlice: () => [{ rows: 5, last: '9', staying: null }],
+    })
+    await maintainDays(connection, queries, NOW, newWalk())
+    return sent.slice(sent.indexOf('lockPartitioned') + 1)
+  }
+  const end = (of: string): string[] => [`drop ${of} ${day}`]
+  const labels = [`dropLabels ${day}`]
+  expect(await dropsOf('jobs')).toEqual([
+    `detach jobs ${day}`,
+    `moveJobs ${day}`,
+    ...labels,
+    `noteLongWork ${day}`,
+    ...end('jobs'),
+  ])
+  expect(await dropsOf('history')).toEqual([
+    `detach history ${day}`,
+    `moveHistory ${day}`,
+    ...labels,
+    `noteGone ${day}`,
+    ...end('history'),
+  ])
+  expect(await dropsOf('labels')).toEqual([`detach labels ${day}`, `moveLabels ${day}`, ...labels, ...end('labels')])
+})
+
+test('a day that another process has dropped meanwhile is passed over', async () => {
+  let reads = 0
+  const { connection, count } = server({
+    readParts: () => ((reads += 1) === 1 ? parts(TODAY - 20, TODAY, TODAY + 1, TODAY + 2) : parts(TODAY)),
+    scanSlice: () => [{ rows: 5, last: '9', staying: null }],
+  })
+  expect(await maintainDays(connection, queries, NOW, newWalk())).toEqual({ forgotten: 0, again: false })
+  expect([count('lockPartitioned'), count('drop')]).toEqual([0, 0])
+})
+
+test('a partition that another process made, or whose rows are in the default partition, is not created', async () => {
+  let reads = 0
+  const faster = server({
+    readParts: () => ((reads += 1) === 1 ? parts(TODAY, TODAY + 1) : parts(TODAY, TODAY + 1, TODAY + 2)),
+  })
+  await maintainDays(faster.connection, queries, NOW, newWalk())
+  expect(faster.count('create')).toBe(0)
+  const taken = server({ readParts: () => parts(TODAY, TODAY + 1), isTaken: () => [{ taken: 1 }] })
+  await maintainDays(taken.connection, queries, NOW, newWalk())
+  expect(taken.count('create')).toBe(0)
+})
+
+test('a member of the owning role gives its partitions to the owner, and another role creates and drops none', async () => {
+  const there = { readParts: () => parts(TODAY - 20, TODAY, TODAY + 1) }
+  const member = server({ ...there, readOwner: () => [{ may: true, owner: 'eve', role: 'ada' }] })
+  await maintainDays(member.connection, queries, NOW, newWalk())
+  expect(member.sent.filter((each) => each.startsWith('give'))).toEqual(
+    PARTITIONED_TABLES.map((of) => `give ${of} ${TODAY + 2} eve`),
+  )
+  for (const walk of [newWalk(), { ...newWalk(), isDenied: true }]) {
+    const other = server({ ...there, readOwner: () => [{ may: walk.isDenied === true, owner: 'eve', role: 'ada' }] })
+    await maintainDays(other.connection, queries, NOW, walk)
+    expect([other.count('create'), other.count('drop'), other.count('tryAlone'), walk.mayDrop]).toEqual([
+      0,
+      0,
+      0,
+      false,
+    ])
+  }
+})
+
+test('where days may not be dropped their expired jobs are deleted slice by slice, and counted', async () => {
+  const slices = [
+    { rows: 2_000, last: '8', forgotten: 30 },
+    { rows: 1_999, last: '9', forgotten: 4 },
+    { rows: 2_000, last: null, forgotten: 500 },
+  ]
+  const afters: unknown[] = []
+  const { connection } = server({
+    readParts: () => parts(TODAY - 20, TODAY - 19, TODAY - 18),
+    readOwner: () => [{ may: false, owner: 'eve', role: 'ada' }],
+    pruneSlice: ([after, before]) => (afters.push([after, before]), slices.splice(0, 1)),
+  })
+  expect(await maintainDays(connection, queries, NOW, newWalk())).toEqual({ forgotten: 534, again: false })
+  const bounds = (day: number): string[] => [beforeDay(day), beforeDay(day + 1)]
+  expect(afters).toEqual([bounds(TODAY - 20), ['8', beforeDay(TODAY - 19)], bounds(TODAY - 19), bounds(TODAY - 18)])
 })

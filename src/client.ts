@@ -1,3 +1,4 @@
+import type { EnqueueChain } from './job/rules/recursion.js'
 import type { Encoded } from './job/rules/outcome.js'
 import type { Codec } from './codec/codec.js'
 import { show } from './codec/show.js'
@@ -74,6 +75,8 @@ export interface ClientParts extends Omit<CommandParts, 'keepCancelledMs'> {
   readonly enqueued: (jobs: readonly NewJob[]) => void
   /** Called with the name of a job that is enqueued here and not registered here. */
   readonly unregistered: (name: string) => void
+  /** The chain of a job of this name, where the caller is a handler of a job of the same name. */
+  readonly chainOf: (name: string) => EnqueueChain | undefined
 }
 
 /** The verbs of a mill: enqueue, schedule, cancel, pause, retry, edit, delete, and reads. Its only state is the list of waiters. */

@@ -36,6 +36,7 @@ import { INTERNALS } from './mill/internals.js'
 import type { MillInternals } from './mill/internals.js'
 import type { MillParts } from './mill/parts.js'
 import { checkStoredJobs } from './mill/check-stored-jobs.js'
+import { Recursion } from './mill/recursion.js'
 import { UnregisteredJobs } from './mill/unregistered.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, queueLimitsOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
@@ -108,6 +109,7 @@ class Millrace implements Omit<
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
   readonly #unregistered: UnregisteredJobs
+  readonly #recursion: Recursion
   readonly #parts: Pick<MillParts, 'startParts' | 'quarantineMs' | 'blockGraceMs' | 'uncaught'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
@@ -150,6 +152,7 @@ class Millrace implements Omit<
     this.#hooksAndContext = withHooksAndContext(options, { events, executor })
     this.#events = this.#hooksAndContext.events
     this.#unregistered = new UnregisteredJobs(registry, log)
+    this.#recursion = new Recursion(world.clock, log)
     this.#live = new LiveContext(store.changes, world, (error) =>
       this.#events.storeFailed('read what is watched', error),
     )
@@ -342,6 +345,7 @@ class Millrace implements Omit<
       auditKeepMs: auditKeepMs(options.keep),
       enqueued: (jobs) => this.#events.enqueued(jobs),
       unregistered: (name) => this.#unregistered.note(name),
+      chainOf: (name) => this.#recursion.chainOf(name, this.#inside.getStore()),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       requested: (job, verb) => this.#events.requested(job, verb),
     })

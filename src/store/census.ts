@@ -26,6 +26,8 @@ export interface Census {
   }[]
   /** The pending requests of running jobs. */
   readonly requests: readonly { readonly seq: number; readonly kind: RequestKind }[]
+  /** The lanes whose attempts fail. */
+  readonly outages: readonly { readonly queue: string; readonly name: string; readonly state: string }[]
   readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
   /** The ledgers of the schedules. */
   readonly ticks: readonly {

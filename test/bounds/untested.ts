@@ -311,6 +311,13 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
   },
   {
     why: 'the contract of outages counts the rounds in which held retries are released',
-    bounds: ['src/job/rules/outage.ts#RELEASED_PER_SUCCESS'],
+    bounds: [
+      'src/job/rules/outage.ts#RELEASED_PER_SUCCESS',
+      'src/store/postgres/queries/limits/outages.ts#PROBED_AMONG',
+    ],
+  },
+  {
+    why: 'recursion.test.ts tries both sides of them',
+    bounds: ['src/job/rules/recursion.ts#RECURSION_DEPTH', 'src/job/rules/recursion.ts#RECURSION_WITHIN_MS'],
   },
 ]

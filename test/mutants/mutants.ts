@@ -114,7 +114,7 @@ export const MUTANTS: readonly Mutant[] = [
     dueMembers: ["('scheduled', 'retrying')", "('scheduled')"],
   }),
   statements('a scheduled job is written as ready', {
-    insertLive: ['select seq, lane, ?,', "select seq, lane, coalesce('ready', ?),"],
+    insertLive: ['?, ? - priority', "coalesce('ready', ?), ? - priority"],
   }),
   statements('a key can be taken twice', {
     keyHolder: ['where k.name = ? and k.key = ?', 'where k.name = ? and k.key = ? and false'],
@@ -259,7 +259,7 @@ export const MUTANTS: readonly Mutant[] = [
   }),
   statements('a pause replaces a cancel', { requestTarget: ['w.kind', "nullif(w.kind, 'cancel')"] }),
   statements('a paused queue is claimed from', {
-    readPauses: ['from millrace_pauses', 'from millrace_pauses where false'],
+    claimNotes: ['from millrace_pauses', 'from millrace_pauses where false'],
   }),
   verbs('held jobs of a paused queue begin', (store) => ({
     confirmJobs: async (...given: Parameters<Store['leases']['confirmJobs']>) => {

@@ -46,6 +46,7 @@ export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus
     leases: [LEASE],
     requests: [],
     pauses: [],
+    outages: [],
     groups: [],
     counts: [],
     works: [],

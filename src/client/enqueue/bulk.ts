@@ -6,6 +6,7 @@ import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
 import { isThenable, ignoreRejection } from '../../job/definition/schema.js'
+import type { EnqueueChain } from '../../job/rules/recursion.js'
 import type { OnDuplicate } from '../../job/rules/unique.js'
 import type { NewJob } from '../../store/store.js'
 import { requireSync, txOf } from './in-transaction.js'
@@ -37,6 +38,8 @@ export interface Bulk {
   readonly nowMs: number
   /** The caller's async context, captured once for the whole bulk. */
   readonly captured: CaptureResult | undefined
+  /** A job of the same name enqueues them. */
+  readonly chain?: EnqueueChain | undefined
 }
 
 /** The options of each item of a bulk. */
@@ -155,12 +158,12 @@ class BulkBuilder {
   }
 
   draft(index: number): Draft {
-    const { registered, payloads, options, newId, nowMs, captured: context } = this.#bulk
+    const { registered, payloads, options, newId, nowMs, captured: context, chain } = this.#bulk
     // The items share one captured context: only the first reports what is wrong with it.
     const problems = index === 0 ? context?.problems : undefined
     const captured = context?.captured
     return draft(
-      { registered, payload: payloads[index], options: options.of(index), index, captured, problems },
+      { registered, payload: payloads[index], options: options.of(index), index, captured, chain, problems },
       newId(),
       nowMs,
     )

@@ -1,3 +1,4 @@
+import type { EnqueueChain } from '../../job/rules/recursion.js'
 import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
@@ -33,6 +34,8 @@ export interface EnqueuerParts {
   /** Called with the name of a job that is enqueued here and not registered here. */
   readonly unregistered: (name: string) => void
   readonly toHandle: (id: string, isNew: boolean) => Handle<unknown>
+  /** The chain of a job of this name, where the caller is a handler of a job of the same name. */
+  readonly chainOf: (name: string) => EnqueueChain | undefined
 }
 
 /**
@@ -195,7 +198,9 @@ export class Enqueuer {
   }
 
   #prepare(item: Item): Prepared | Promise<Prepared> {
-    return prepare(withCaptured(item, this.#parts.capture?.capture()), this.#newId(), this.#parts.world.clock.now())
+    const chain = this.#parts.chainOf(item.registered.job.name)
+    const chained = chain === undefined ? item : { ...item, chain }
+    return prepare(withCaptured(chained, this.#parts.capture?.capture()), this.#newId(), this.#parts.world.clock.now())
   }
 
   #insert<T>(
@@ -241,6 +246,7 @@ export class Enqueuer {
       newId: () => this.#newId(),
       nowMs: this.#parts.world.clock.now(),
       captured: this.#parts.capture?.capture(),
+      chain: this.#parts.chainOf(registered.job.name),
     }
   }
 

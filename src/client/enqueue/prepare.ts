@@ -16,6 +16,7 @@ import type { Checked } from '../../job/definition/schema.js'
 import { NO_OPTIONS, writeOptions } from '../../job/definition/stored-options.js'
 import type { CalledBy, Captured, StoredOptions } from '../../job/definition/stored-options.js'
 import { fillTitle } from '../../job/definition/title.js'
+import type { EnqueueChain } from '../../job/rules/recursion.js'
 import type { UniqueSlotRequest } from '../../job/rules/unique.js'
 import type { Parent } from '../../store/links.js'
 import type { Due, NewJob } from '../../store/store.js'
@@ -43,6 +44,8 @@ export interface Item {
   readonly flowParents?: readonly Parent[] | undefined
   /** The workflow that calls or enqueues it. */
   readonly calledBy?: CalledBy | undefined
+  /** A job of the same name enqueues it. */
+  readonly chain?: EnqueueChain | undefined
   /** Problems that the call found before the item was prepared. */
   readonly problems?: readonly Problem[] | undefined
 }
@@ -253,13 +256,15 @@ function storedOptions(
     meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
     captured: item.captured,
     calledBy: item.calledBy,
+    chain: item.chain,
     unique: unique === undefined ? undefined : { key: unique.key, while: unique.while },
   }
 }
 
 /** The most frequent case, and the one most bulks consist of: no options are stored with the payload. */
-function storesNoOptions({ registered, captured, calledBy }: Item): boolean {
-  if (captured !== undefined || calledBy !== undefined || registered.upcast.length > 0) return false
+function storesNoOptions({ registered, captured, calledBy, chain }: Item): boolean {
+  if (captured !== undefined || calledBy !== undefined || chain !== undefined || registered.upcast.length > 0)
+    return false
   return registered.labels.length === 0 && registered.job.options.title === undefined
 }
 

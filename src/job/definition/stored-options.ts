@@ -1,5 +1,6 @@
 import type { Codec } from '../../codec/codec.js'
 import type { Encoded } from '../rules/outcome.js'
+import type { EnqueueChain } from '../rules/recursion.js'
 import type { RetryOptions } from '../rules/retry.js'
 import type { UniqueSlotRequest } from '../rules/unique.js'
 
@@ -28,6 +29,8 @@ export interface StoredOptions {
   readonly tick?: { readonly schedule: string; readonly at: number } | undefined
   /** The workflow that called or enqueued it. */
   readonly calledBy?: CalledBy | undefined
+  /** A job of the same name enqueued it. */
+  readonly chain?: EnqueueChain | undefined
   /** The job is a sequence of so many items. */
   readonly sequence?: { readonly total: number } | undefined
 }

@@ -113,6 +113,12 @@ export interface Admitted {
 /** Jobs are held in advance only where a limit has at least this many free slots, and then in half of them: a held job has a slot that another process could use. */
 const HOLD_FROM_FREE = 50
 
+/** Whether jobs under these limits may be held in advance while no slot is taken. */
+export function mayEverHold(job: JobLimits | undefined, ofQueue: QueueLimits | undefined): boolean {
+  if (job?.rate !== undefined || ofQueue?.rate !== undefined) return false
+  return Math.min(job?.limit?.max ?? Infinity, ofQueue?.limit?.max ?? Infinity) >= HOLD_FROM_FREE
+}
+
 /** Takes the candidates with the lowest `sort` of the first of each lane, while every bucket of theirs has room. */
 export function admit(lanes: readonly LimitedLane[], inUse: InUse, room: ClaimRoom): Admitted {
   const buckets = new Buckets(inUse)

@@ -116,6 +116,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly #notices = new Notices()
   readonly #wal: Wal
   readonly #clock: World['clock']
+  /** The last claim under limits took jobs. */
+  #hasTakenLimited = false
 
   constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
     this.#clock = world.clock
@@ -290,9 +292,12 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     if (refusal !== undefined) return Promise.reject(refusal)
     const claim = (now: number): LimitedClaimed => {
       const claimed = claimLimited(this.#session, request, now)
+      this.#hasTakenLimited = claimed.jobs.length > 0
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
       return { ...claimed, jobs: withPositions(this.#session, claimed.jobs) }
     }
+    // After a claim that took jobs there are probably more: it does not read first whether there are.
+    if (this.#hasTakenLimited) return this.#commits.write(claim, NOT_FLUSHED)
     const readFirst = (now: number): LimitedClaimed | undefined => nothingLimited(this.#session, request, now)
     return this.#commits.write(claim, { ...NOT_FLUSHED, readFirst })
   }

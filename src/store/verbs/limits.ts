@@ -1,4 +1,4 @@
-import { admit, gatesOf } from '../../job/rules/limits.js'
+import { admit, gatesOf, mayEverHold } from '../../job/rules/limits.js'
 import type { Admitted, Candidate, InUse, LimitedLane, QueueLimits } from '../../job/rules/limits.js'
 import type { LimitedClaimed, LimitedClaimRequest } from '../limits.js'
 import type { ClaimedJob, FailingLane } from '../store.js'
@@ -128,19 +128,23 @@ function shortest(suspects: readonly LimitedSuspect[]): number | null {
   return suspects.length === 0 ? null : Math.min(...suspects.map(({ streak }) => streak))
 }
 
+/** How many candidates of a lane are worth reading: one more than may start, or may be held. */
+function wantedOf(request: LimitedClaimRequest, lanes: readonly FoundLane[]): number {
+  const mayHoldAny = lanes.some(({ name, ofQueue }) => mayEverHold(request.limits.get(name), ofQueue))
+  return 1 + (mayHoldAny ? request.max : Math.min(request.max, request.starting))
+}
+
 /** The candidates of each lane, in the order of turns: the first job of each key, then the second of each, and so on. */
 function* candidatesOf(
   steps: LimitSteps,
   request: LimitedClaimRequest,
   lanes: readonly FoundLane[],
 ): Verb<readonly LimitedLane[]> {
-  const turnsByLane = yield* awaited(steps.nextTurns(lanes, request.max + 1))
+  const wanted = wantedOf(request, lanes)
+  const turnsByLane = yield* awaited(steps.nextTurns(lanes, wanted))
   const turns = [...turnsByLane.values()].flat()
   if (turns.length === 0) return []
-  const most = Math.max(
-    1,
-    Math.min(request.max + 1, Math.ceil((2 * request.max) / Math.max(1, turns.length / lanes.length))),
-  )
+  const most = Math.min(wanted, Math.ceil((2 * wanted * lanes.length) / turns.length))
   const byTurn = new Map<number, Candidate[]>()
   for (const candidate of yield* awaited(steps.readTurns(turns, most))) {
     const known = byTurn.get(candidate.turn)

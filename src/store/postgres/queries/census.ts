@@ -26,6 +26,7 @@ export const censusQueries = {
       'uniques', ${rows(`name, key, id, until`, 'uniques')},
       'workers', ${rows(`worker, beat`, 'workers')},
       'requests', ${rows(`ref, kind`, 'requests')},
+      'outages', ${rows(`lane, state`, 'outages')},
       'pauses', ${rows(`queue, until`, 'pauses')},
       'ticks', ${rows(`schedule, at, by_hand::integer, job`, 'ticks')},
       'schedules', ${rows(`id, spec, next_at, last_at`, 'schedules')},

@@ -79,7 +79,7 @@ const claimFacts = `clock.now, exists (select 1 from alive) as alive,
            exists (select 1 from suspect) as suspects, (select count(*)::integer from lane) as known,
            (select p.until from ${s}.pauses p where p.until > (select now from clock) order by p.until limit 1) - clock.now as resumes,
            (select q.queue from ${s}.queue_limits q order by q.queue limit 1) is not null
-             or (select r.lane from ${s}.ready r where r.lane < 0 limit 1) is not null as limited,
+             or (select r.lane from ${s}.ready r where r.lane < 0 order by r.lane limit 1) is not null as limited,
            (select json_agg(json_build_array(n.queue, n.name))
             from (select lane from ${s}.outages order by lane) o cross join ${laneOf('o.lane')})::text as failing`
 

@@ -30,6 +30,7 @@ interface Tables {
   readonly uniques: readonly [name: string, key: string, id: string, until: number | null][]
   readonly workers: readonly [worker: string, beat: number][]
   readonly requests: readonly [ref: number, kind: RequestKind][]
+  readonly outages: readonly [lane: number, state: string][]
   readonly pauses: readonly [queue: string, until: number | null][]
   readonly ticks: readonly [schedule: string, at: number, byHand: number, job: string | null][]
   readonly schedules: readonly [id: string, spec: string, nextAt: number | null, lastAt: number | null][]
@@ -247,6 +248,10 @@ function othersIn(
       return { fence, worker, quarantined, jobs: heldBy(lease) }
     }),
     requests: tables.requests.map(([seq, kind]) => ({ seq, kind })),
+    outages: tables.outages.map(([number, state]) => {
+      const [, queue = '', name = ''] = tables.lanes.find(([lane]) => lane === number) ?? []
+      return { queue, name, state }
+    }),
     pauses: tables.pauses.map(([queue, until]) => ({ queue, until })),
     ticks: tables.ticks.map(([schedule, at, byHand, job]) => ({ schedule, at, byHand, job })),
     schedules: tables.schedules.map(scheduleOf),

@@ -22,6 +22,8 @@ const census = (more: string): string => `
     'leases', (select json_group_array(json_object('fence', fence, 'worker', worker, 'quarantined', quarantined, 'jobs', json(jobs)))
      from millrace_leases),
     'requests', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_requests),
+    'outages', (select json_group_array(json_object('queue', n.queue, 'name', n.name, 'state', o.state))
+     from millrace_outages o join millrace_lanes n on n.lane = o.lane),
     'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),
     'ticks', (select json_group_array(json_object('schedule', schedule, 'at', at, 'byHand', by_hand, 'job', job)) from millrace_ticks),
     'schedules', (select json_group_array(json_object('id', id, 'everyMs', spec ->> '$.rule.every', 'nextAt', next_at,

@@ -1,6 +1,6 @@
-import { TURN_SPAN } from '../../../job/rules/turns.js'
-import { LOCK_CLASS, LOCK_SLOTS } from './numbers.js'
-import { bodyOf, claimed, clock, hasEnded, isPaused, laneOf, leaseOf, s, sort } from './sql-fragments.js'
+import { TURN_SPAN } from '../../../../job/rules/turns.js'
+import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
+import { bodyOf, claimed, clock, hasEnded, isPaused, laneOf, leaseOf, s, sort } from '../sql-fragments.js'
 
 const queueLimitsOf = (queue: string): string =>
   `lateral (select * from ${s}.queue_limits q where q.queue = ${queue} limit 1) q`
@@ -39,7 +39,7 @@ export const limitQueries = {
     lane as materialized (
       select n.lane, n.queue, n.name, q.max, q.rate_max, q.rate_per, t.last,
              q.queue is not null or n.name = any(array(select value from json_array_elements_text($3::text::json))) as whole,
-             (select r.lane from ${s}.ready r where r.lane = n.lane limit 1) is not null
+             (select r.lane from ${s}.ready r where r.lane = n.lane order by r.lane, r.sort, r.ref limit 1) is not null
                or (select w.lane from ${s}.waiting w where w.lane = n.lane and w.state = 'ready' limit 1) is not null
                or n.lane = any(array(select (-turn / ${TURN_SPAN})::integer from filled)) as filled
       from clock, found f

@@ -1,6 +1,9 @@
-import { s } from './sql-fragments.js'
+import { s } from '../sql-fragments.js'
 
 const laneNamed = `lateral (select n.lane from ${s}.lanes n where n.queue = $1 and n.name = $2 limit 1) n`
+
+/** The probe is one of so many held retries. */
+const PROBED_AMONG = 10_000
 
 /** Outages: lanes whose attempts fail, and their held retries. */
 export const outageQueries = {
@@ -36,9 +39,11 @@ export const outageQueries = {
       order by w.due_at
       limit $2::text::integer
       for update of w skip locked))`,
+  /** Of the first held retries: in order of the index, which no other index offers, so that no plan reads all of the table. */
   heldRange: `
-    select (select w.ref from ${s}.waiting w where w.lane = $1::text::integer and w.held order by w.ref limit 1) as first,
-           (select w.ref from ${s}.waiting w where w.lane = $1::text::integer and w.held order by w.ref desc limit 1) as last`,
+    with h as materialized (
+      select w.ref from ${s}.waiting w where w.lane = $1::text::integer and w.held limit ${PROBED_AMONG})
+    select min(ref) as first, max(ref) as last from h`,
   /** One process sends the probe: the condition on the locked row decides. */
   takeProbe: `
     update ${s}.outages
@@ -51,8 +56,7 @@ export const outageQueries = {
     where ref = any(array(
       select w.ref
       from ${s}.waiting w
-      where w.lane = $1::text::integer and w.held and w.ref >= $2::text::bigint
-      order by w.ref
+      where w.lane = $1::text::integer and w.held and (w.lane, w.ref) >= ($1::text::integer, $2::text::bigint)
       limit 1
       for update skip locked))`,
   releaseHeld: `
@@ -62,7 +66,6 @@ export const outageQueries = {
       select w.ref
       from ${s}.waiting w
       where w.lane = $1::text::integer and w.held
-      order by w.ref
       limit $2::text::integer
       for update skip locked))
     returning 1 as released`,

@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest'
+import { addCoverage } from './campaign/campaign.js'
+import { LIMITS_MUST_COVER, runLimitSeed } from './campaign/limit-campaign.js'
+import { LIMIT_MUTANTS } from './mutants/limit-mutants.js'
+import { NotPlanted } from './mutants/mutants.js'
+import type { Coverage } from '../src/testing/simulation/simulation.js'
+
+/** Limits, rates, turns and outages with crashes. `MILLRACE_LIMIT_SEEDS=1000` runs a whole campaign. */
+const SEEDS = Number(process.env['MILLRACE_LIMIT_SEEDS'] ?? 20)
+/** Seeds tried before a planted bug counts as not found. */
+const SEEDS_MAX = 100
+
+describe('limits in a simulated fleet', () => {
+  const coverage: Coverage = {}
+  test('keep every promise', { timeout: 3_600_000 }, async () => {
+    for (let seed = 1; seed <= SEEDS; seed += 1) {
+      const report = await runLimitSeed(seed)
+      addCoverage(coverage, report.coverage)
+      if (report.error !== undefined)
+        throw new Error(
+          `seed ${seed}: ${(report.error as Error).message}\nconfiguration: ${JSON.stringify(report.config)}\n${report.trace.slice(-25).join('\n')}`,
+        )
+    }
+  })
+
+  test('cover crashes, full limits, turns and probes', () => {
+    expect(LIMITS_MUST_COVER.filter((what) => (coverage[what] ?? 0) === 0)).toEqual([])
+  })
+
+  test.each(LIMIT_MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
+    'the simulator finds: %s',
+    { timeout: 300_000 },
+    async (name, mutant) => {
+      for (let seed = 1; seed <= SEEDS_MAX; seed += 1) {
+        const { error } = await runLimitSeed(seed, mutant.plants)
+        if (error instanceof NotPlanted) throw error
+        if (error !== undefined) return
+      }
+      expect.fail(`${name} was not found in ${SEEDS_MAX} seeds`)
+    },
+  )
+})

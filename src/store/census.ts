@@ -61,6 +61,8 @@ export interface Census {
   readonly todos: readonly string[]
   /** The log of each sequence: the current run of its job, and what it recorded. */
   readonly sequences: readonly CensusSequence[]
+  /** The log of the present run of each workflow, what it waits for, and what is in its inbox. */
+  readonly workflows: readonly CensusWorkflow[]
   /** The numbers of rows of long work, of deleted jobs and old runs too. */
   readonly long: {
     readonly steps: number
@@ -70,8 +72,34 @@ export interface Census {
     readonly inbox: number
     readonly leftovers: number
   }
-  /** Rows of unfinished or ended jobs without a row in `jobs`: must be none. */
+  /** Rows of unfinished or ended jobs, of logs and of inboxes without a row in `jobs` or in `leftovers`: must be none. */
   readonly strays: number
+}
+
+export interface CensusWorkflow {
+  readonly id: string
+  readonly run: number
+  /** Null: it is not suspended. */
+  readonly waits: readonly string[] | null
+  readonly wakeAt: number | null
+  readonly pausedFrom: State | null
+  /** Answered rows by number, then open ones. */
+  readonly rows: readonly {
+    readonly address: string
+    readonly kind: string
+    readonly no: number | null
+    readonly since: number
+    readonly value: string | null
+    readonly error: string | null
+    readonly note: string | null
+  }[]
+  /** What is not taken. */
+  readonly inbox: readonly {
+    readonly number: number
+    readonly kind: 'event' | 'call' | 'cancel'
+    readonly name: string | null
+    readonly payload: string | null
+  }[]
 }
 
 export interface CensusSequence {
@@ -119,6 +147,8 @@ export interface CensusJob {
   readonly lastLogWorker: string | null
   /** The tick that enqueued it: its schedule and instant. */
   readonly tick: string | null
+  /** The id of the workflow that called or enqueued it. */
+  readonly calledBy: string | null
   readonly logEntries: number
   /** When the keep time of a finished job ends; null while it is unfinished, and when it is kept for ever. */
   readonly keepUntil: number | null

@@ -31,7 +31,7 @@ export const SEQUENCE_MUTANTS: readonly Mutant[] = [
     requestOf: ['where seq = ?', 'where seq = ? and false'],
   }),
   statements('the attempts of an item are forgotten at a crash', {
-    settleStep: ['values (?, ?, ?, ?, ?, ?,', 'values (?, ?, ?, ?, ?, 0 * ?,'],
+    settleStep: ['values (?, ?, ?, ?, ?, ?, ?,', 'values (?, ?, ?, ?, ?, ?, 0 * ?,'],
     requeueJob: ['attempt = ?, retries = ?', 'attempt = ?, retries = 0 * ?'],
   }),
 ]

@@ -15,12 +15,14 @@ import { checkTicks } from './tick-checks.js'
 import { checkRequests } from './request-checks.js'
 import { SequenceChecker } from './sequence-checks.js'
 import type { SequenceFacts } from './sequence-checks.js'
+import { WorkflowChecker } from './workflow-checks.js'
+import type { WorkflowFacts } from './workflow-checks.js'
 
 /**
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and the facts of the simulated world, and never rely on the engine's own view.
  */
-export interface Facts extends SlotFacts, LinkFacts, RescueFacts, SequenceFacts {
+export interface Facts extends SlotFacts, LinkFacts, RescueFacts, SequenceFacts, WorkflowFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
   /** Ids that a recorded command or the keep policy may have deleted. */
@@ -56,6 +58,7 @@ export class Checker {
   readonly #groups = new GroupChecker()
   readonly #pruned = new PruneChecker()
   readonly #sequences = new SequenceChecker()
+  readonly #workflows = new WorkflowChecker()
   readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last check, and with the facts. */
@@ -73,6 +76,7 @@ export class Checker {
     checkTicks(census, this.#byHand)
     checkRequests(this.#before, census, facts.count, this.#sequences.resets(census))
     this.#sequences.check(this.#jobsBefore, census, facts)
+    this.#workflows.check(this.#jobsBefore, census, facts)
     this.#uniques.check(this.#jobsBefore, census, facts)
     this.#groups.check(census)
     this.links.check(this.#jobsBefore, jobs, census, facts)

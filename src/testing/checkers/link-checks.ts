@@ -108,7 +108,9 @@ export class LinkChecker {
     const bySeq = new Map(census.jobs.map((job) => [job.seq, job]))
     const open = new Map<string, Set<string>>()
     const todos = new Set(census.todos)
+    const begun = begunWorkflows(census)
     for (const { parent, child, policy } of census.links) {
+      if (isWake(policy)) continue
       const job = bySeq.get(child)
       if (job === undefined || (job.state !== 'blocked' && job.state !== 'paused'))
         throw new BrokenPromise(`P1: job ${job?.id} is ${job?.state}, and waits for ${parent}`)
@@ -119,7 +121,7 @@ export class LinkChecker {
       open.set(job.id, (open.get(job.id) ?? new Set()).add(parent))
     }
     for (const job of census.jobs) {
-      if (job.state === 'blocked' && !open.has(job.id))
+      if (job.state === 'blocked' && !open.has(job.id) && !begun.has(job.id))
         throw new BrokenPromise(`P1: job ${job.id} is blocked, and waits for no parent`)
       if (isOver(job) || job.after.length === 0) continue
       const lost = this.#edgesOf(job.id).find((edge) => !isMet(edge) && open.get(job.id)?.has(edge.parent) !== true)
@@ -129,6 +131,16 @@ export class LinkChecker {
         )
     }
   }
+}
+
+/** A link that brings the end of a called job to a workflow, and blocks no job. */
+function isWake(policy: string): boolean {
+  return policy === 'wake'
+}
+
+/** Workflows that wait for what their bodies wait for, and no longer for parents. */
+function begunWorkflows(census: Census): ReadonlySet<string> {
+  return new Set(census.workflows.filter(({ waits, rows }) => waits !== null || rows.length > 0).map(({ id }) => id))
 }
 
 /** Those that were named by their ids are its parents, in the order in which they were named. */
@@ -193,13 +205,14 @@ export function findUnfreed(census: Census): string | undefined {
 }
 
 function findStranded(census: Census): CensusJob | undefined {
-  const blocked = census.jobs.filter((job) => job.state === 'blocked')
+  const begun = begunWorkflows(census)
+  const blocked = census.jobs.filter((job) => job.state === 'blocked' && !begun.has(job.id))
   if (blocked.length === 0) return undefined
   const jobs = new Map(census.jobs.map((job) => [job.id, job]))
   const parents = new Map<number, CensusJob[]>()
   const rightly = new Set<string>()
   for (const { parent, child, policy } of census.links) {
-    const job = jobs.get(parent)
+    const job = isWake(policy) ? undefined : jobs.get(parent)
     if (job === undefined) continue
     if ((job.state === 'parked' && policy !== 'run-if-parked') || (isOver(job) && !isOverFor(policy, job)))
       rightly.add(job.id)

@@ -2,7 +2,6 @@ import { buildMill } from '../../mill.js'
 import type { Mill } from '../../mill/mill-type.js'
 import { isSuspect } from '../../job/rules/quarantine.js'
 import { isThenable } from '../../job/definition/schema.js'
-import type { ClaimedJob } from '../../store/store.js'
 import type { Running } from '../../worker/attempt/running.js'
 import { never, thaw } from './faults.js'
 import { isProven } from '../checkers/rescue-checks.js'
@@ -70,12 +69,13 @@ function callHandler(sim: Simulation, process: SimProcess, call: () => unknown, 
   }
 }
 
-function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed }: Running): Run {
+function begin(sim: Simulation, process: SimProcess, running: Running): Run {
+  const { id, job, attempt, claimed } = running
   const isSuspected = isSuspect(claimed.streak)
   if (isSuspected) sim.count('suspect runs')
   sim.note(process.name, `begins ${job} ${id.slice(-6)} attempt ${attempt}${isSuspected ? ' as a suspect' : ''}`)
   try {
-    const run = sim.runs.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency, itemOf(claimed))
+    const run = sim.runs.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency, itemOf(running))
     sim.checkParents(id, process)
     sim.scene.checks?.begins(id, process, claimed.fence)
     const how = sim.requests.begins(id, claimed.queue, process, sim.time.now)
@@ -87,8 +87,9 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
   }
 }
 
-/** The items of a sequence are runs of their own, in each of its runs. */
-function itemOf({ sequence }: ClaimedJob): string {
+/** The items of a sequence are runs of their own, in each of its runs; and so is each claim of a workflow, which is suspended between. */
+function itemOf({ claimed: { sequence, fence }, registered }: Running): string {
+  if (registered.workflow !== undefined) return ` claim ${fence}`
   return sequence === undefined ? '' : ` run ${sequence.run} item ${sequence.index}`
 }
 

@@ -265,6 +265,7 @@ export class Simulation {
       banking: this.scene.banking,
       uniques: this.scene.uniques,
       originOf: this.scene.originOf,
+      sent: this.scene.sent,
       lateLinks: this.lateLinks,
       count: (what) => this.count(what),
       left: (id, fence, paused) => {

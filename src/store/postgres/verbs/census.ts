@@ -1,7 +1,7 @@
 import type { LinkPolicy } from '../../../job/rules/links.js'
 import type { RequestKind } from '../../../job/rules/request.js'
 import type { State } from '../../../job/rules/states.js'
-import type { Census, CensusJob, CensusSequence } from '../../census.js'
+import type { Census, CensusJob, CensusSequence, CensusWorkflow } from '../../census.js'
 import type { Session } from '../connection/session.js'
 
 export async function readCensus(session: Session): Promise<Census> {
@@ -14,6 +14,7 @@ export async function readCensus(session: Session): Promise<Census> {
     ...linksIn(tables),
     ...othersIn(tables),
     ...sequencesIn(tables),
+    workflows: workflowsIn(tables),
   }
 }
 
@@ -39,17 +40,27 @@ interface Tables {
   readonly moves: readonly CountRow[]
   readonly links: readonly [parent: number, child: number, policy: LinkPolicy][]
   readonly todos: readonly [parent: number, id: string | null][]
-  readonly workflows: readonly [ref: number, run: number][]
+  readonly workflows: readonly WorkflowRow[]
   readonly lists: readonly [list: number, id: string, total: number][]
   readonly items: readonly [list: number][]
   readonly steps: readonly StepRow[]
-  readonly inbox: readonly [ref: number][]
-  readonly leftovers: readonly unknown[]
+  readonly inbox: readonly InboxRow[]
+  readonly leftovers: readonly [ref: number | null][]
+  readonly shaped: readonly [ref: number, shape: string][]
 }
 
+type WorkflowRow = readonly [
+  ...[ref: number, run: number, waits: string | null],
+  ...[wakeAt: number | null, pausedFrom: State | null],
+]
 type StepRow = readonly [
   ...[ref: number, run: number, address: string],
   ...[no: number | null, attempt: number, value: string | null],
+  ...[kind: string, since: number, error: string | null, note: string | null],
+]
+type InboxRow = readonly [
+  ...[ref: number, number: number, kind: CensusWorkflow['inbox'][number]['kind']],
+  ...[name: string | null, payload: string | null, taken: boolean],
 ]
 
 type JobRow = readonly [
@@ -85,7 +96,7 @@ interface Places {
 function sequencesIn(tables: Tables): Pick<Census, 'sequences' | 'long'> {
   const { jobs, workflows, lists, items, steps, inbox, leftovers } = tables
   const refs = new Map(jobs.map(([ref, id]) => [id, ref]))
-  const runs = new Map(workflows)
+  const runs = new Map(workflows.map(([ref, run]) => [ref, run]))
   const sequences = lists.flatMap(([list, id, total]): CensusSequence[] => {
     const [ref, run] = [refs.get(id) ?? -1, runs.get(refs.get(id) ?? -1)]
     if (run === undefined) return []
@@ -98,6 +109,25 @@ function sequencesIn(tables: Tables): Pick<Census, 'sequences' | 'long'> {
   const counts = { steps, workflows, lists, items, inbox, leftovers }
   const long = Object.fromEntries(Object.entries(counts).map(([name, rows]) => [name, rows.length]))
   return { sequences, long: long as unknown as Census['long'] }
+}
+
+function workflowsIn({ jobs, shaped, workflows, steps, inbox }: Tables): CensusWorkflow[] {
+  const ids = new Map(jobs.map(([ref, id]) => [ref, id]))
+  const stored = new Map(workflows.map((row) => [row[0], row]))
+  return shaped.flatMap(([ref, shape]): CensusWorkflow[] => {
+    if (shape !== 'workflow') return []
+    const [, run, waits, wakeAt, pausedFrom] = stored.get(ref) ?? [ref, 0, null, null, null]
+    const rows = steps
+      .filter((row) => row[0] === ref && row[1] === run)
+      .map(([, , address, no, , value, kind, since, error, note]) => ({ address, kind, no, since, value, error, note }))
+      .toSorted((one, other) => (one.no ?? Infinity) - (other.no ?? Infinity))
+    const open = inbox
+      .filter((row) => row[0] === ref && !row[5])
+      .map(([, number, kind, name, payload]) => ({ number, kind, name, payload }))
+      .toSorted((one, other) => one.number - other.number)
+    const id = ids.get(ref) ?? ''
+    return [{ id, run, waits: JSON.parse(waits ?? 'null') as string[] | null, wakeAt, pausedFrom, rows, inbox: open }]
+  })
 }
 
 function jobsIn(tables: Tables): CensusJob[] {
@@ -180,14 +210,16 @@ function givenIn(payload: string | null): Pick<CensusJob, 'follows' | 'payloadPa
   return { follows, payloadParents, policy, n }
 }
 
-function optionsIn(options: string | null): Pick<CensusJob, 'slot' | 'while' | 'tick'> {
-  const { unique, tick } = read(options) as {
+function optionsIn(options: string | null): Pick<CensusJob, 'slot' | 'while' | 'tick' | 'calledBy'> {
+  const { unique, tick, calledBy } = read(options) as {
+    calledBy?: { id: string }
     unique?: { key: string; while: CensusJob['while'] }
     tick?: { schedule: string; at: number }
   }
   return {
     slot: unique?.key ?? null,
     while: unique?.while ?? null,
+    calledBy: calledBy?.id ?? null,
     tick: tick === undefined ? null : `${tick.schedule} ${tick.at}`,
   }
 }
@@ -197,9 +229,11 @@ function logOf(log: string | null): Pick<CensusJob, 'lastLogWorker' | 'logEntrie
   return { lastLogWorker: entries.at(-1)?.worker ?? null, logEntries: entries.length }
 }
 
-function straysIn({ jobs, history, waiting, ready }: Tables): number {
+function straysIn({ jobs, history, waiting, ready, steps, inbox, leftovers }: Tables): number {
   const known = new Set(jobs.map(([ref]) => ref))
-  return [...history, ...waiting, ...ready].filter(([ref]) => !known.has(ref)).length
+  const left = new Set(leftovers.map(([ref]) => ref))
+  const logged = [...steps, ...inbox].filter(([ref]) => !known.has(ref) && !left.has(ref)).length
+  return logged + [...history, ...waiting, ...ready].filter(([ref]) => !known.has(ref)).length
 }
 
 /** Members of groups by queue and state: the counts, and the moves that are not folded into them yet. */
@@ -238,7 +272,7 @@ function linksIn({ jobs, links, todos }: Tables): Pick<Census, 'links' | 'todos'
 
 function othersIn(
   tables: Tables,
-): Omit<Census, 'jobs' | 'strays' | 'groups' | 'counts' | 'links' | 'todos' | 'sequences' | 'long'> {
+): Omit<Census, 'jobs' | 'strays' | 'groups' | 'counts' | 'links' | 'todos' | 'sequences' | 'workflows' | 'long'> {
   return {
     keys: tables.keys.map(([name, key, seq]) => ({ name, key, seq })),
     slots: tables.uniques.map(([name, key, job, until]) => ({ name, key, job, until })),

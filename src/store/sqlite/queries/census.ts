@@ -8,7 +8,7 @@ const census = (more: string): string => `
        'seq', j.seq, 'id', j.id, 'name', n.name, 'queue', n.queue, 'key', j.key, 'group', j.grp, 'follows', j.payload ->> '$.follows', 'tableCount', (l.seq is not null) + (h.seq is not null),
        'slot', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
-       'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
+       'calledBy', j.options ->> '$.calledBy.id', 'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
        'crashes', coalesce(l.crashes, h.crashes), 'streak', coalesce(l.streak, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker, 'keepUntil', h.keep_until,
        'lastLogWorker', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'logEntries', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
        'after', json(coalesce(j.after, '[]')), 'payloadParents', json(coalesce(j.payload -> '$.after', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
@@ -41,11 +41,25 @@ const census = (more: string): string => `
      from millrace_lists t
      join millrace_jobs j on j.id = t.id
      join millrace_workflows w on w.seq = j.seq),
+    'workflows', (select json_group_array(json_object('id', j.id, 'run', coalesce(w.run, 0), 'waits', json(w.waits), 'wakeAt', w.wake_at,
+       'pausedFrom', w.paused_from,
+       'rows', (select json_group_array(json_object('address', address, 'kind', kind, 'no', no, 'since', since, 'value', value,
+          'error', error, 'note', note))
+        from (select * from millrace_steps s where s.seq = j.seq and s.run = coalesce(w.run, 0) order by no is null, no, number)),
+       'inbox', (select json_group_array(json_object('number', number, 'kind', kind, 'name', name, 'payload', payload))
+        from (select * from millrace_inbox i where i.job = j.id and i.taken = 0 order by number))))
+     from millrace_jobs j
+     left join millrace_workflows w on w.seq = j.seq
+     where j.shape = 'workflow'),
     'long', json_object('steps', (select count(*) from millrace_steps), 'workflows', (select count(*) from millrace_workflows),
        'lists', (select count(*) from millrace_lists), 'items', (select count(*) from millrace_items),
        'inbox', (select count(*) from millrace_inbox), 'leftovers', (select count(*) from millrace_leftovers)),
 ${more}
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
+      + (select count(*) from millrace_steps where seq not in (select seq from millrace_jobs where shape is not null)
+           and seq not in (select seq from millrace_leftovers where seq is not null))
+      + (select count(*) from millrace_inbox where job not in (select id from millrace_jobs)
+           and job not in (select job from millrace_leftovers where job is not null))
       + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs))) as census`
 
 /** Everything in a store as one JSON text, and a table of an app beside the jobs. Only tests and the simulator run these. */

@@ -71,6 +71,5 @@ export const WORKFLOWS_MUST_COVER: readonly string[] = [
   'workflows: retry',
   'workflows: cleaned up',
   'workflows: seen blocked',
-  'workflows: seen scheduled',
   'workflows: seen done',
 ]

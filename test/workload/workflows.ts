@@ -94,7 +94,11 @@ export class Orders {
           return 'late'
         })
       case 'call':
-        return w.call(parcel, { ms }, { name })
+        return w.call(parcel, { ms }, { name }).catch((error: MillraceError) => {
+          if (error.code === 'E_STEP_RESULT' || error.code === 'E_JOB_GONE')
+            this.#sim().fail(new BrokenPromise(`LW43: a parcel was done, and ${name} of ${w.id} got ${error.code}`))
+          throw error
+        })
       case 'race':
         return w.race({
           poke: (own) => own.waitFor(poked, { name }),

@@ -15,7 +15,7 @@ import { checkTicks } from './tick-checks.js'
 import { checkRequests } from './request-checks.js'
 import { SequenceChecker } from './sequence-checks.js'
 import type { SequenceFacts } from './sequence-checks.js'
-import { WorkflowChecker } from './workflow-checks.js'
+import { findLate, WorkflowChecker } from './workflow-checks.js'
 import type { WorkflowFacts } from './workflow-checks.js'
 
 /**
@@ -82,8 +82,14 @@ export class Checker {
     this.links.check(this.#jobsBefore, jobs, census, facts)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
     const items = new Set(census.sequences.map(({ id }) => id))
+    const workflows = new Set(census.workflows.map(({ id }) => id))
     for (const job of census.jobs)
-      this.#checkJob(this.#jobsBefore.get(job.id), job, census, { ...facts, countsItems: items.has(job.id) })
+      this.#checkJob(this.#jobsBefore.get(job.id), job, census, {
+        ...facts,
+        countsItems: items.has(job.id),
+        // An answer ends the count of crashes, and the end of the claim writes the number that it began with.
+        showsCrashes: workflows.has(job.id) && job.fence === null,
+      })
     this.#before = census
     this.#jobsBefore = jobs
   }
@@ -122,7 +128,7 @@ export class Checker {
     was: CensusJob | undefined,
     job: CensusJob,
     census: Census,
-    facts: Facts & { readonly countsItems: boolean },
+    facts: Facts & { readonly countsItems: boolean; readonly showsCrashes: boolean },
   ): void {
     if (was === undefined) return
     // The attempts of a sequence are those of its present item.
@@ -132,7 +138,7 @@ export class Checker {
     if (job.state === 'cancelled' && was.state !== 'cancelled') checkCancelled(job, facts)
     if (job.attempt > was.attempt || job.logEntries > was.logEntries) this.#checkRecorder(was, job)
     if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
-    if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
+    if (job.crashes > was.crashes && !facts.showsCrashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
       throw new BrokenPromise(
         `G6: job ${job.id} was parked after ${job.crashes} crashes, before its budget of ${facts.crashBudget}`,
@@ -229,6 +235,8 @@ function findLeft(census: Census, now: number): string | undefined {
     return `I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`
   }
   if (census.requests.length > 0) return `X7: nothing runs any more, and ${census.requests.length} requests are left`
+  const late = findLate(census, now)
+  if (late !== undefined) return late
   const open = census.groups.find(isWaiting)
   if (open !== undefined) return `G1: group ${open.group} is complete, and its completion was not recorded`
   return findUnfreed(census) ?? findUnpruned(census, now)

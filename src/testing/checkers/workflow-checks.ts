@@ -84,6 +84,18 @@ export class WorkflowChecker {
   }
 }
 
+/** Time after which a wake-up that was not carried out is late. */
+const LATE_MS = 10_000
+
+/** A blocked workflow whose time has passed. */
+export function findLate(census: Census, now: number): string | undefined {
+  const jobs = new Map(census.jobs.map((job) => [job.id, job]))
+  const late = census.workflows.find(
+    ({ id, wakeAt }) => jobs.get(id)?.state === 'blocked' && wakeAt !== null && wakeAt < now - LATE_MS,
+  )
+  return late === undefined ? undefined : `LW92: the time of workflow ${late.id} has passed, and nothing has woken it`
+}
+
 function mayForget(state: NonNullable<CensusJob['state']>): boolean {
   return state === 'failed' || state === 'cancelled' || state === 'parked'
 }

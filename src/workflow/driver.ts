@@ -83,6 +83,8 @@ export class Driver {
   readonly #uncalled = new Map<string, StepRow>()
   /** Operations that are not settled, in the order of their calls. */
   readonly #pending = new Map<string, Operation>()
+  /** The addresses of operations that were rejected without an answer. */
+  readonly #rejected = new Set<string>()
   /** Rejected operations whose open rows are to be closed. */
   readonly #unwound = new Set<Operation>()
   #inbox: InboxRow[] = []
@@ -349,6 +351,9 @@ export class Driver {
 
   /** Gives the first recorded answer whose operation has been called. */
   async #giveNext(): Promise<RunEnd | undefined> {
+    // A branch that ended outside a turn may have rejected an operation whose answer was being written.
+    if (this.#rejected.size > 0) this.#recorded = this.#recorded.filter(({ address }) => !this.#rejected.has(address))
+    if (this.#recorded.length === 0) return undefined
     const at = this.#recorded.findIndex(({ address }, i) => this.#isGivable(address, i))
     const row = this.#recorded[at]
     if (row === undefined) return this.#awaitCalls(this.#recorded)
@@ -771,13 +776,25 @@ export class Driver {
 
   /* Rejections of branches */
 
-  /** Rejects what only waits. A step that acts, or whose answer is recorded, is answered by that. */
+  /**
+   * Rejects what only waits. A step is always rejected by an answer of its own: whether it acts at this moment is not in the
+   * log, so the path of the body must not depend on it.
+   */
   #reject(operation: Operation, reason: Error): void {
     if (this.#recorded.some(({ address }) => address === operation.address)) return
     if (operation.state === 'acting' || operation.state === 'acted') return this.#abortAct(operation, reason)
+    if (acts(operation)) return this.#unwindAct(operation, reason)
     this.#settle(operation)
+    this.#rejected.add(operation.address)
     if (operation.openAs !== undefined && operation.openAs !== UNWOUND) this.#unwound.add(operation)
     operation.reject(reason)
+  }
+
+  /** A step that has not begun, or waits for its next attempt, and will not act any more. */
+  #unwindAct(operation: Operation, reason: Error): void {
+    if (operation.calledAt === 0) operation.calledAt = this.#host.now()
+    operation.state = 'acted'
+    operation.outcome = { kind: 'cancelled', error: describeError(reason), reason: reason.message }
   }
 
   #abortAct(operation: Operation, reason: Error): void {
@@ -876,7 +893,7 @@ export class Driver {
   }
 
   #isCalled(address: string): boolean {
-    return this.#pending.has(address)
+    return this.#pending.has(address) || this.#rejected.has(address) || address.startsWith('!')
   }
 
   #end(ended: NonNullable<Driver['endedWith']>): RunEnd {
@@ -926,7 +943,8 @@ export class Driver {
     if (this.#ended !== undefined)
       for (const operation of this.#pending.values()) {
         operation.isRowDue = false
-        if (operation.openAs !== undefined && operation.openAs !== UNWOUND) this.#unwound.add(operation)
+        const isAnswered = this.#recorded.some(({ address }) => address === operation.address)
+        if (!isAnswered && operation.openAs !== undefined && operation.openAs !== UNWOUND) this.#unwound.add(operation)
       }
     const rows = [...this.#dueRows([])]
     return { rows, cancelled: this.#takeCancelled(), deadlineAt: this.#deadlineAt, forgetFrom }

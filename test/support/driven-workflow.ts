@@ -49,6 +49,7 @@ export class DrivenWorkflow {
   /** How many real turns the driver has asked for and not got. */
   #soon = 0
   #sent = 0
+  #claims = 0
   #killAt: number
   #kept: Driver | undefined
   #current: Driver | undefined
@@ -194,6 +195,7 @@ export class DrivenWorkflow {
   }
 
   #host(): DriverHost {
+    const claim = (this.#claims += 1)
     return {
       timers: {
         after: (ms, run) => this.time.at(this.time.now + ms, run),
@@ -206,13 +208,13 @@ export class DrivenWorkflow {
         },
       },
       now: () => this.time.now,
-      append: (write) => this.#append(write),
+      append: (write) => this.#append(write, claim),
       readInbox: () => Promise.resolve([...this.inbox]),
       act: (operation) => this.#act(operation),
       transact: async (operation, record) => {
         const outcome = await this.#act(operation)
         if (outcome.kind !== 'succeeded') return outcome
-        const written = await this.#append({ rows: [record(outcome)], taken: [], children: [], cancelled: [] })
+        const written = await this.#append({ rows: [record(outcome)], taken: [], children: [], cancelled: [] }, claim)
         return written === undefined ? { kind: 'released' } : outcome
       },
       abort: (operation, reason) => this.#acting.get(operation.address)?.abort(reason),
@@ -237,8 +239,10 @@ export class DrivenWorkflow {
     }
   }
 
-  async #append(write: LogWrite): Promise<readonly Inserted[] | undefined> {
+  async #append(write: LogWrite, claim: number): Promise<readonly Inserted[] | undefined> {
     await (this.#options.commitMs === undefined ? Promise.resolve() : this.after(this.#options.commitMs))
+    // What an earlier process still does writes nothing.
+    if (claim !== this.#claims) return new Promise<never>(() => undefined)
     if (this.written >= this.#killAt) return this.#die()
     const inserted = write.children.map(({ address }) => {
       const known = this.children.find((child) => child.address === address)

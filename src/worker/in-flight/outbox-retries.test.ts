@@ -185,6 +185,39 @@ test('an abandoned outbox writes nothing more of what it had', async () => {
   expect(calls.slice(before)).toEqual([{ refs: [3], closing: [] }])
 })
 
+test('of several that fail alone each is tried, and the lease of each stays', async () => {
+  const { box, calls, fire, answers } = setUp()
+  const failing = new Set([1, 2])
+  answers((refs) => (refs.some((ref) => failing.has(ref)) ? broken() : {}))
+  box.opened(1, 1)
+  box.opened(2, 1)
+  box.put(job(1, 1))
+  box.put(job(2, 2))
+  await box.flush()
+  await box.flush()
+  expect(calls.flatMap(({ closing }) => closing).length).toBe(2)
+  failing.clear()
+  calls.length = 0
+  await fire()
+  expect(calls).toEqual([
+    { refs: [1], closing: [] },
+    { refs: [2], closing: [] },
+    { refs: [], closing: [1, 2] },
+  ])
+})
+
+test('an error that is not of the store concerns one job, as a lock conflict does', async () => {
+  for (const error of [new TypeError('odd'), new StoreError('E_STORE_LOCKED', 'locked')]) {
+    const { box, calls, answers, armed } = setUp()
+    answers(() => {
+      throw error
+    })
+    box.put(job(1))
+    await box.flush()
+    expect([calls.map(({ refs }) => refs), armed()]).toEqual([[[1], [1]], [2_000]])
+  }
+})
+
 test('a drain writes until nothing is left, and ends when it is told to give up', async () => {
   const { box, calls, answers, fire, armed } = setUp()
   answers(down)

@@ -19,10 +19,13 @@ interface Attempt {
 function watching() {
   let now = 0
   let isDebugged = false
+  let timers = 0
   let current: Running | undefined
   const armed = new Map<() => void, number>()
-  const after = (ms: number, run: () => void): (() => void) => {
+  const after = (ms: number, run: () => void, options?: { readonly idle?: boolean }): (() => void) => {
+    expect(options).toEqual({ idle: true })
     armed.set(run, now + ms)
+    timers += 1
     return () => void armed.delete(run)
   }
   const world = {
@@ -42,6 +45,7 @@ function watching() {
     watchdog,
     running,
     due,
+    timers: () => timers,
     armed: () => [...armed.values()].toSorted((one, other) => one - other),
     begin(attempt: Partial<Attempt>): Running {
       const given = { settled: false, abortReason: undefined, alarmAt: Infinity, slowAt: Infinity, begunAt: now }
@@ -66,11 +70,11 @@ function watching() {
 }
 
 test('one timer is armed for the next moment of all attempts, and moved only to an earlier one', () => {
-  const { begin, armed, advance, due } = watching()
+  const { begin, armed, advance, due, timers } = watching()
   begin({ id: 'a', alarmAt: 100 })
   begin({ id: 'late', slowAt: 500 })
   begin({ id: 'same', alarmAt: 100 })
-  expect(armed()).toEqual([100])
+  expect([armed(), timers()]).toEqual([[100], 1])
   begin({ id: 'b', slowAt: 40, alarmAt: 600 })
   expect(armed()).toEqual([40])
   advance(40)

@@ -106,7 +106,7 @@ test('one write is under way at a time, and what comes meanwhile is in the next'
   expect([calls.map(({ refs }) => refs), box.isEmpty]).toEqual([[[1], [2]], true])
 })
 
-test('while a store is down nothing is lost: the wait doubles up to two seconds, and begins anew after a success', async () => {
+test('while a store is down nothing is lost: the wait doubles up to two seconds, and is short again after a success', async () => {
   const { box, calls, armed, fire, answers, log } = setUp()
   const running = { isEndUnanswered: false }
   answers(down)
@@ -218,7 +218,7 @@ test('an error that is not of the store concerns one job, as a lock conflict doe
   }
 })
 
-test('a drain writes until nothing is left, and ends when it is told to give up', async () => {
+test('a drain writes until nothing is left, and ends when its caller gives up', async () => {
   const { box, calls, answers, fire, armed } = setUp()
   answers(down)
   box.put(job(1))

@@ -38,7 +38,8 @@ function setUp() {
     log,
     armed: () => [...armed.values()],
     fire(): Promise<void> {
-      for (const run of [...armed.keys()]) if (armed.delete(run)) run()
+      const due = [...armed.keys()]
+      for (const run of due) if (armed.delete(run)) run()
       return turns()
     },
     answers: (other: typeof answer) => void (answer = other),

@@ -298,6 +298,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/mill/replay-stored.ts#PAGE_ROWS',
       'src/worker/workflows/workflow-logs.ts#RETRY_FIRST_MS',
       'src/worker/workflows/workflow-logs.ts#RETRY_MAX_MS',
+      'src/worker/workflows/workflow-logs.ts#TURNS_GATHERED',
       'src/workflow/driver.ts#LOG_LINES_MAX',
       'src/workflow/driver.ts#LOG_MAX_BYTES',
       'src/workflow/driver.ts#SHOWN_MAX',

@@ -14,6 +14,8 @@ const BEHAVIOUR = [
   'links',
   'recurring',
   'groups',
+  'limits',
+  'outages',
   'live',
   'sequences',
   'workflows',

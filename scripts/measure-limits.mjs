@@ -90,7 +90,7 @@ async function library(place) {
 
 async function work({ store, place, queues }) {
   const { millrace, jobs } = await library(place)
-  const mill = await millrace({ store, jobs, logger: false, poll: POLL_MS, lease: '2s', queues })
+  const mill = await millrace({ store, jobs, logger: false, poll: POLL_MS, queues })
   await mill.start()
   process.send?.('started')
   process.on('message', () => mill.close({ deadline: '5s' }).then(() => process.exit(0)))
@@ -264,9 +264,10 @@ async function kills(given) {
     await new Promise((next) => setTimeout(next, 300))
     const victim = Math.floor(Math.random() * fleet.children.length)
     const child = fleet.children[victim]
+    // Another process may prove its death, and run its jobs again, before this one gets the event.
+    died.set(child.pid, performance.timeOrigin + performance.now())
     child.kill('SIGKILL')
     await new Promise((resolve) => child.once('exit', resolve))
-    died.set(child.pid, performance.timeOrigin + performance.now())
     fleet.children[victim] = await fleet.start()
     count += 1
   }

@@ -28,7 +28,7 @@ import type { FlowGraph, FlowParts } from './client/flow/flow.js'
 import { parentResults } from './client/read/parent-results.js'
 import { Enqueuer } from './client/enqueue/enqueuer.js'
 import { copyOptions } from './client/enqueue/call-snapshot.js'
-import { editedOptions, refuseForSequence } from './client/commands/edit.js'
+import { editedOptions, editedTurn, refuseForSequence } from './client/commands/edit.js'
 import type { JobEdit } from './client/commands/edit.js'
 import { findSequence, writtenSequence } from './client/sequence/sequence.js'
 import type { Sequence, SequenceParts } from './client/sequence/sequence.js'
@@ -353,6 +353,7 @@ export class Client {
       ...(when === undefined ? (row.state === 'parked' ? { due: { inMs: 0 } } : {}) : { due: whenOf(when) }),
       edit: {
         payload,
+        turn: change.payload === undefined ? undefined : editedTurn(registered, row.name, change.payload),
         options: editedOptions(
           row.options,
           change,

@@ -6,7 +6,7 @@ import { NotPlanted } from './mutants/mutants.js'
 import type { Coverage } from '../src/testing/simulation/simulation.js'
 
 /** Limits, rates, turns and outages with crashes. `MILLRACE_LIMIT_SEEDS=1000` runs a whole campaign. */
-const SEEDS = Number(process.env['MILLRACE_LIMIT_SEEDS'] ?? 20)
+const SEEDS = Number(process.env['MILLRACE_LIMIT_SEEDS'] ?? 8)
 /** Seeds tried before a planted bug counts as not found. */
 const SEEDS_MAX = 100
 

@@ -282,6 +282,22 @@ function boom(message: string): never {
   throw new Error(message)
 }
 
+test('a job whose payload is edited has the key of its new payload', async () => {
+  const t = await testing({ jobs: [] })
+  const order: string[] = []
+  const work = job('work', {
+    run: (p: { tenant: string }) => void order.push(p.tenant),
+    rate: { max: 1, per: '1h', key: (p) => p.tenant },
+  })
+  t.mill.register(work)
+  const [first, second] = await t.mill.enqueueMany(work, [{ tenant: 'a' }, { tenant: 'a' }])
+  await t.mill.edit(second?.id as string, { payload: { tenant: 'b' } })
+  await t.drain()
+  expect(order.toSorted()).toEqual(['a', 'b'])
+  expect((await first?.get())?.state).toBe('done')
+  await t.close()
+})
+
 test('a job that enqueues itself past a depth of 1,000 within a minute is reported once', async () => {
   const lines: string[] = []
   const warn = (_: object, text: string): void => void lines.push(text)

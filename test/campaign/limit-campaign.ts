@@ -38,7 +38,7 @@ function configOf(seed: number): SimulationConfig {
     skewMs: random.pick([0, 5_000]),
     faults: random.chance(0.15) ? NO_FAULTS : faults,
     faultyMs: random.int(4_000, 12_000),
-    drainMs: 240_000,
+    drainMs: 120_000,
   }
 }
 

@@ -1,6 +1,8 @@
+import { turnOf } from '../../job/definition/limit-options.js'
+import type { JobTurn } from '../../job/rules/turns.js'
 import type { Codec } from '../../codec/codec.js'
 import { givenOf } from '../../codec/options-object.js'
-import { InvalidOptionsError } from '../../errors.js'
+import { InvalidOptionsError, InvalidPayloadError } from '../../errors.js'
 import { TITLE_MAX } from '../../job/definition/check-options.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Registered } from '../../job/definition/registry.js'
@@ -48,6 +50,14 @@ function editedMeta(codec: Codec, meta: unknown): NonNullable<StoredOptions['met
   } catch (error) {
     throw new InvalidOptionsError('edit()', [metaProblem(error, 'meta')])
   }
+}
+
+/** What the limits of its job make of a new payload; undefined keeps what is stored. */
+export function editedTurn(registered: Registered | undefined, name: string, payload: unknown): JobTurn | undefined {
+  if (registered === undefined) return undefined
+  const answer = turnOf(registered.limit, registered.rate, payload, 'payload')
+  if (answer.ok) return answer.turn
+  throw new InvalidPayloadError(`job ${JSON.stringify(name)}`, [answer.problem], { cause: answer.cause })
 }
 
 const SEQUENCE_FIELDS: ReadonlySet<string> = new Set(['priority', 'queue', 'labels'])

@@ -64,7 +64,9 @@ export class LimitChecker {
       ({ name, state }) => name === this.#facts.turns && (state === 'ready' || state === 'running'),
     )
     // Suspects wait for a quarantine, and not for a turn.
-    const waiting = new Set(mine.filter(({ fence, streak }) => fence === null && streak < 2).map(({ n }) => n as number))
+    const waiting = new Set(
+      mine.filter(({ fence, streak }) => fence === null && streak < 2).map(({ n }) => n as number),
+    )
     for (const { fence, n } of mine) if (fence !== null) waiting.delete(n as number)
     const begun = mine.filter(({ id, fence }) => fence !== null && this.#before.get(id)?.fence === null)
     for (const key of this.#passedBy.keys()) if (!waiting.has(key)) this.#passedBy.delete(key)

@@ -64,6 +64,13 @@ export class Session implements VerbSession {
     return this.#parts.db.query<R>(text, values)
   }
 
+  /** The row of a statement that always returns one. */
+  async one<R extends object>(text: string, ...values: readonly (string | null)[]): Promise<R> {
+    const [row] = await this.query<R>(text, ...values)
+    if (row === undefined) throw new Error(`a statement that returns one row returned none: ${text}`)
+    return row
+  }
+
   /**
    * The JSON parameter of a statement: its values, the verb's own time or the test's clock, and the sender of
    * notifications.
@@ -81,8 +88,7 @@ export class Session implements VerbSession {
   async now(): Promise<number> {
     const now = this.#parts.now?.()
     if (now !== undefined) return now
-    const [row] = await this.query<{ now: unknown }>(this.queries.now)
-    return Number(row?.now)
+    return Number((await this.one<{ now: unknown }>(this.queries.now)).now)
   }
 
   /** A statement of a shared verb (store/verbs/). */

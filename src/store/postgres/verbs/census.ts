@@ -5,8 +5,8 @@ import type { Census, CensusJob, CensusSequence, CensusWorkflow } from '../../ce
 import type { Session } from '../connection/session.js'
 
 export async function readCensus(session: Session): Promise<Census> {
-  const [row] = await session.query<{ census: string }>(session.queries.readCensus)
-  const tables = JSON.parse(row?.census ?? '{}') as Tables
+  const { census } = await session.one<{ census: string }>(session.queries.readCensus)
+  const tables = JSON.parse(census) as Tables
   return {
     jobs: jobsIn(tables),
     strays: straysIn(tables),

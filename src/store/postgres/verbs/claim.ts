@@ -270,13 +270,13 @@ function toClaimedJob(body: Body, lane: Pick<Lane, 'queue' | 'name'>, fence: num
 /** Which of these held jobs may begin. */
 export async function confirmJobs(session: Session, held: readonly HeldJob[]): Promise<Confirmation> {
   const fences = [...new Set(held.map((job) => job.fence))]
-  const [row] = await session.query<{ leases: string | null; paused: string | null }>(
+  const row = await session.one<{ leases: string | null; paused: string | null }>(
     session.queries.confirmJobs,
     arrayOf(fences),
     session.nowText,
   )
-  const leases = new Map(JSON.parse(row?.leases ?? '[]') as [number, number[]][])
-  const pausedQueues = new Set(JSON.parse(row?.paused ?? '[]') as string[])
+  const leases = new Map(JSON.parse(row.leases ?? '[]') as [number, number[]][])
+  const pausedQueues = new Set(JSON.parse(row.paused ?? '[]') as string[])
   const mine = new Set<number>()
   const paused = new Set<number>()
   for (const { ref, fence, queue } of held) {

@@ -76,11 +76,11 @@ export class PostgresGroups implements GroupStore {
 
 /** Folds moves. Returns the complete groups, and whether there may be more to fold. */
 async function foldMoves(session: Session): Promise<{ readonly complete: string[]; readonly isMore: boolean }> {
-  const [row] = await session.query<{ scanned: number; complete: string | null }>(
+  const row = await session.one<{ scanned: number; complete: string | null }>(
     session.queries.foldMoves,
     String(FOLD_MAX),
   )
-  return { complete: JSON.parse(row?.complete ?? '[]') as string[], isMore: row?.scanned === FOLD_MAX }
+  return { complete: JSON.parse(row.complete ?? '[]') as string[], isMore: row.scanned === FOLD_MAX }
 }
 
 /** The follow-up job of a complete group, read before the group is locked: its lane must exist then. */
@@ -119,13 +119,13 @@ export async function countMoves(session: Session): Promise<void> {
 
 /** Deletes groups whose members were all pruned long ago: the next few of a walk through all. Returns how many. */
 export async function sweepGroups(session: Session, limit: number, walk: { groupsSweptTo: string }): Promise<number> {
-  const [row] = await session.query<{ forgotten: number; scanned: number; last: string | null }>(
+  const row = await session.one<{ forgotten: number; scanned: number; last: string | null }>(
     session.queries.sweepGroups,
     session.nowText,
     walk.groupsSweptTo,
     String(limit),
     String(GROUP_KEEP_MS),
   )
-  walk.groupsSweptTo = row !== undefined && row.scanned === limit ? (row.last ?? '') : ''
-  return row?.forgotten ?? 0
+  walk.groupsSweptTo = row.scanned === limit ? (row.last ?? '') : ''
+  return row.forgotten
 }

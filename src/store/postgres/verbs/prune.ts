@@ -99,9 +99,14 @@ async function pruneJobs(session: Session, limit: number, start: PruneStart, vac
 }
 
 async function pruneStep(session: Session, text: string, limit: number, from: number): Promise<PruneStep> {
-  const [row] = await session.query<{ [column: string]: unknown }>(text, session.nowText, String(limit), String(from))
-  if (Number(row?.parents ?? 0) > 0) session.note({ dueInMs: 0 })
-  return { now: Number(row?.now), until: numberOrNull(row?.until), due: Number(row?.due), pruned: Number(row?.pruned) }
+  const row = await session.one<{ [column: string]: unknown }>(text, session.nowText, String(limit), String(from))
+  if (Number(row['parents'] ?? 0) > 0) session.note({ dueInMs: 0 })
+  return {
+    now: Number(row['now']),
+    until: numberOrNull(row['until']),
+    due: Number(row['due']),
+    pruned: Number(row['pruned']),
+  }
 }
 
 interface PruneStep {
@@ -147,27 +152,26 @@ async function sweepSummaries(opened: Pick<Opened, 'connection' | 'days'>, walk:
 async function sweepExpiring(session: Session, now: number): Promise<void> {
   let after: readonly number[] = [-1, -1]
   for (let scanned = SWEEP_MAX; scanned === SWEEP_MAX;) {
-    const [row] = await session.query<{ scanned: number; last: string | null }>(
+    const row = await session.one<{ scanned: number; last: string | null }>(
       session.queries.sweepExpiring,
       String(now),
       ...after.map(String),
       String(SWEEP_MAX),
     )
-    scanned = row?.scanned ?? 0
-    after = JSON.parse(row?.last ?? '[]') as number[]
+    scanned = row.scanned
+    after = JSON.parse(row.last ?? '[]') as number[]
   }
 }
 
 async function sweepSlots(session: Session, limit: number, walk: Walk): Promise<number> {
   const scans = limit * SCANS_PER_LIMIT
-  const [row] = await session.query<SweepRow>(
+  const row = await session.one<SweepRow>(
     session.queries.sweepSlots,
     session.nowText,
     ...walk.sweptTo,
     String(scans),
     String(limit),
   )
-  if (row === undefined) return 0
   walk.sweptTo = (row.swept === limit ? row.chosen : row.scanned === scans ? row.last : null) ?? ['', '']
   return row.swept
 }

@@ -74,16 +74,16 @@ export async function appendStep(session: Session, appended: AppendedStep): Prom
   const { ref, fence, queue, step, endsStreak, itemsFrom } = appended
   const { queries } = session
   const given = JSON.stringify([stepJson({ ref, fence, step })])
-  const [row] = await session.query<AppendedRow>(queries.appendStep, session.nowText, given, queue)
-  if (numberOf(row?.held ?? 0) === 0) return LOST
-  const isWritten = numberOf(row?.answered ?? 0) > 0
+  const row = await session.one<AppendedRow>(queries.appendStep, session.nowText, given, queue)
+  if (numberOf(row.held) === 0) return LOST
+  const isWritten = numberOf(row.answered) > 0
   const isAnswered =
     isWritten || (await session.query(queries.isAnswered, String(ref), String(step.run), step.address)).length > 0
   if (endsStreak) await session.query(queries.endStreak, String(ref))
   // The lease says that there may be a request: only then another statement reads it.
-  const boundary = booleanOf(row?.has_request)
+  const boundary = booleanOf(row.has_request)
     ? await readBoundary(session, { ref, fence, queue })
-    : { held: true, requested: null, isQueuePaused: booleanOf(row?.paused) }
+    : { held: true, requested: null, isQueuePaused: booleanOf(row.paused) }
   const items = itemsFrom === undefined ? [] : await readItems(session, itemsFrom.list, itemsFrom.index, ITEMS_AHEAD)
   return { ...boundary, isAnswered, items }
 }
@@ -98,7 +98,7 @@ interface AppendedRow {
 }
 
 export async function readBoundary(session: Session, { ref, fence, queue }: HeldJob): Promise<Boundary> {
-  const [row] = await session.query<{ requested: RequestKind | null; paused: unknown; held: Numeric }>(
+  const row = await session.one<{ requested: RequestKind | null; paused: unknown; held: Numeric }>(
     session.queries.readBoundary,
     session.nowText,
     String(ref),
@@ -106,9 +106,9 @@ export async function readBoundary(session: Session, { ref, fence, queue }: Held
     queue,
   )
   return {
-    held: numberOf(row?.held ?? 0) > 0,
-    requested: row?.requested ?? null,
-    isQueuePaused: booleanOf(row?.paused),
+    held: numberOf(row.held) > 0,
+    requested: row.requested,
+    isQueuePaused: booleanOf(row.paused),
   }
 }
 

@@ -75,24 +75,24 @@ interface PromotedPart extends Promoted {
  * have moved.
  */
 async function promoteJobs(session: Session, limit: number): Promise<PromotedPart> {
-  const [row] = await session.query<{ promoted: number; now: unknown }>(
+  const row = await session.one<{ promoted: number; now: unknown }>(
     session.queries.promoteJobs,
     session.nowText,
     String(limit),
   )
-  const now = Number(row?.now)
-  const promoted = row?.promoted ?? 0
+  const now = Number(row.now)
+  const { promoted } = row
   if (promoted > 0) session.note({ ready: true })
-  const [next] = await session.query<NextTimes>(session.queries.nextTimes, String(now))
-  const expired = next?.over === true ? await expiredJobs(session, limit, now) : []
+  const next = await session.one<NextTimes>(session.queries.nextTimes, String(now))
+  const expired = next.over === true ? await expiredJobs(session, limit, now) : []
   // The caller cancels the expired ones; others may be left.
-  const times = [next?.due, next?.wake, next?.expiry, expired.length > 0 ? now : null]
+  const times = [next.due, next.wake, next.expiry, expired.length > 0 ? now : null]
     .filter((time) => time != null)
     .map(Number)
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
-  const [todo, moved] = [next?.todo === true, next?.moved === true]
-  const wakes = next?.wake != null && Number(next.wake) <= now
-  const left = { todo, wakes, now, moved, closed: next?.closed === true }
+  const [todo, moved] = [next.todo === true, next.moved === true]
+  const wakes = next.wake != null && Number(next.wake) <= now
+  const left = { todo, wakes, now, moved, closed: next.closed === true }
   return { promoted, cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, ...left }
 }
 

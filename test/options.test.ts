@@ -86,8 +86,6 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Mill.pauseAll options': (given) => mill.pauseAll({ queue: 'x' }, given),
   'Mill.resumeAll filter': (given) => mill.resumeAll(given),
   'Mill.resumeAll options': (given) => mill.resumeAll({ queue: 'x' }, given),
-  'Mill.send event': (given) => mill.send(ID, given as never),
-  'Mill.send to': (given) => mill.send(given, event('x')),
   'Mill.send options': (given) => mill.send(ID, 'x', undefined, given),
   'Mill.send rest[1]': (given) => mill.send(ID, event('x'), undefined, given),
   'Mill.steps options': (given) => mill.steps(ID, given),

@@ -113,8 +113,10 @@ export function decideWhy(snapshot: WhySnapshot): Why {
     case 'scheduled':
     case 'retrying':
       return timed(snapshot)
-    default:
+    case 'ready':
       return ready(snapshot)
+    default:
+      return job.state satisfies never
   }
 }
 

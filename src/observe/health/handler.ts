@@ -18,7 +18,7 @@ interface Checked {
  * await mill.close()
  * ```
  */
-export function healthHandler(mill: Checked): { fetch(request: Request): Promise<Response> } {
+export function healthHandler(mill: Checked): { readonly fetch: (request: Request) => Promise<Response> } {
   return {
     fetch: async (request) => {
       if (request.method !== 'GET' && request.method !== 'HEAD')

@@ -74,12 +74,14 @@ export class Health {
   start(): Cancel {
     let cancel: Cancel = () => undefined
     let isStopped = false
-    const next = (): void => {
-      cancel = this.#parts.world.timers.after(CHECK_MS, () => void this.check().then(() => isStopped || next()), {
-        idle: true,
-      })
+    const again = async (): Promise<void> => {
+      await this.check()
+      if (!isStopped) schedule()
     }
-    next()
+    const schedule = (): void => {
+      cancel = this.#parts.world.timers.after(CHECK_MS, () => void again(), { idle: true })
+    }
+    schedule()
     return () => {
       isStopped = true
       cancel()

@@ -6,7 +6,7 @@
 import { Pool } from 'pg'
 import * as v from 'valibot'
 import { category, job, millrace, sqlite } from './index.js'
-import type { Context, GroupHandle, Handle, JobOptions, Mill } from './index.js'
+import type { Context, JobOptions, Mill } from './index.js'
 import { postgres } from './postgres.js'
 
 const resize = job('resize', async (p: { photo: string; width: number }, ctx) => {
@@ -65,8 +65,6 @@ job('y', { input: text, run: async (p) => p.to, retries: 3 })
 job('y', { run: async () => 1, retry: { attempts: 3 } })
 // @ts-expect-error says "type 'RetryOptions'" not "'run' does not exist"
 job('y', { run: async () => 1, retry: 3 })
-// @ts-expect-error says "'limit' does not exist in type" not "'run' does not exist"
-job('y', { run: async () => 1, limit: { max: 2 } })
 // @ts-expect-error says "Property 'run' is missing" not "'queue' does not exist"
 job('y', { queue: 'mail' })
 // @ts-expect-error says "'attempts' does not exist in type 'CategoryOptions'"
@@ -90,21 +88,24 @@ await millrace({ queues: { mail: { concurrency: 1, bogus: 1 } } })
 
 // ── Verbs that are not built yet are in no type ────────────────────────────────────────────────────────────────
 
-export function later(handle: Handle<unknown>, group: GroupHandle): readonly unknown[] {
+export function later(): readonly unknown[] {
   return [
-    // @ts-expect-error says "Property 'why' does not exist on type 'Mill'"
-    mill.why('id'),
-    // @ts-expect-error says "Property 'live' does not exist on type 'Mill'"
-    mill.live,
     // @ts-expect-error says "Property 'stats' does not exist on type 'Mill'"
     mill.stats,
-    // @ts-expect-error says "Property 'send' does not exist on type 'Mill'"
-    mill.send('id', 1),
-    // @ts-expect-error says "Property 'watch' does not exist on type 'Mill'"
-    mill.watch('id'),
-    // @ts-expect-error says "Property 'watch' does not exist on type 'Handle<unknown, unknown>'"
-    handle.watch(),
-    // @ts-expect-error says "Property 'watch' does not exist on type 'GroupHandle'"
-    group.watch(),
+    // @ts-expect-error says "Property 'retryOne' does not exist on type 'Mill'"
+    mill.retryOne('mail'),
+    // @ts-expect-error says "Property 'dashboard' does not exist on type 'Mill'"
+    mill.dashboard({ port: 8080 }),
   ]
+}
+
+// ── Commands and lists ──────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function commands(): Promise<void> {
+  // @ts-expect-error says "'actr' does not exist in type 'CommandOptions"
+  await mill.cancel('id', { actr: 'ada' })
+  // @ts-expect-error says "'actr' does not exist in type 'AuditOptions'"
+  await mill.audit({ actr: 'ada' })
+  // @ts-expect-error says "'offset' does not exist in type 'PageOptions'"
+  await mill.workers({ offset: 50 })
 }

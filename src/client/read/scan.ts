@@ -1,3 +1,4 @@
+import { formatPath, joinPath } from '../../codec/path.js'
 import { show } from '../../codec/show.js'
 import type { Problem } from '../../errors.js'
 import { isOptionsObject } from '../../codec/options-object.js'
@@ -34,7 +35,10 @@ const isValueFilter: Check = (value) => {
     const steps = parseValuePath(path)
     const wrong = typeof steps === 'string' ? `is no path: it ${steps}` : isValueTest(test)
     if (wrong === undefined) return []
-    return typeof wrong === 'string' ? [{ path: JSON.stringify(path), message: wrong }] : wrong
+    const at = formatPath([path])
+    return typeof wrong === 'string'
+      ? [{ path: at, message: wrong }]
+      : wrong.map((each) => ({ ...each, path: joinPath(at, each.path) }))
   })
 }
 

@@ -65,6 +65,8 @@ job('y', { input: text, run: async (p) => p.to, retries: 3 })
 job('y', { run: async () => 1, retry: { attempts: 3 } })
 // @ts-expect-error says "type 'RetryOptions'" not "'run' does not exist"
 job('y', { run: async () => 1, retry: 3 })
+// @ts-expect-error says "'most' does not exist in type" not "'run' does not exist"
+job('y', { run: async () => 1, limit: { most: 2 } })
 // @ts-expect-error says "Property 'run' is missing" not "'queue' does not exist"
 job('y', { queue: 'mail' })
 // @ts-expect-error says "'attempts' does not exist in type 'CategoryOptions'"

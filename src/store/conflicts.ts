@@ -1,5 +1,5 @@
 import type { UniqueSlotRequest } from '../job/rules/unique.js'
-import { instant } from './ordering.js'
+import { instant } from './rows/ordering.js'
 import type { NewJob } from './store.js'
 
 /** Conflicts of keys and unique slots, shared by both stores; `job/rules/unique.ts` decides them. */

@@ -250,7 +250,7 @@ export const workerLimits: readonly Bound[] = [
     },
   },
   {
-    of: 'src/store/ordering.ts#PRIORITY_STEP_MS',
+    of: 'src/store/rows/ordering.ts#PRIORITY_STEP_MS',
     at: 600_000,
     on: 'both',
     holds: async (size, bench) => {

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { dayQueries, PARTITIONED_TABLES } from '../../src/store/postgres/queries/days.js'
-import { DAY_MS, NUMBER_BITS } from '../../src/store/postgres/queries/numbers.js'
+import { DAY_MS, NUMBER_BITS } from '../../src/store/postgres/numbers.js'
 
 /** The schema that the rows are in. */
 export const SCHEMA = 'millrace'

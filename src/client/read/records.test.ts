@@ -7,6 +7,7 @@ import { toRecord } from './records.js'
 const row = (change: Partial<JobRow> = {}): JobRow => ({
   ref: 1,
   id: '00000000-0000-7000-8000-000000000000',
+  shape: null,
   name: 'mail',
   queue: 'default',
   priority: 0,

@@ -1,6 +1,6 @@
 import type { State } from '../../job/rules/states.js'
-import { numberOf } from '../columns.js'
-import type { Numeric } from '../columns.js'
+import { numberOf } from '../rows/columns.js'
+import type { Numeric } from '../rows/columns.js'
 import { AUDIT_TRIM } from '../observing/audit.js'
 import type { AuditNote } from '../../job/command-options.js'
 import type { AuditEntry, AuditPage, AuditQuery, AuditRow } from '../observing/audit.js'

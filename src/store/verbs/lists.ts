@@ -1,5 +1,5 @@
-import { numberOf, numberOrNull } from '../columns.js'
-import type { Numeric } from '../columns.js'
+import { numberOf, numberOrNull } from '../rows/columns.js'
+import type { Numeric } from '../rows/columns.js'
 import type { GroupListed } from '../groups.js'
 import type { ListPage, ListQuery, RunningJobs, WorkerAbout, WorkerListed } from '../observing/lists.js'
 import type { SequenceListed } from '../sequences.js'

@@ -1,6 +1,6 @@
 import type { QueueLimits } from '../../job/rules/limits.js'
-import { numberOrNull } from '../columns.js'
-import type { Numeric } from '../columns.js'
+import { numberOrNull } from '../rows/columns.js'
+import type { Numeric } from '../rows/columns.js'
 import type { QueueLimitsChange } from '../limits.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'

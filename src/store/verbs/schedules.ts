@@ -5,8 +5,8 @@ import type { Overlap } from '../../job/rules/overlap.js'
 import type { State } from '../../job/rules/states.js'
 import { isPlainJob } from '../conflicts.js'
 import { hasParents } from '../links.js'
-import { booleanOf, numberOf, numberOrNull } from '../columns.js'
-import type { Numeric } from '../columns.js'
+import { booleanOf, numberOf, numberOrNull } from '../rows/columns.js'
+import type { Numeric } from '../rows/columns.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
 import type {
   DueSchedules,

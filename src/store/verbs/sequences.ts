@@ -6,8 +6,8 @@ import { decideSequence, itemAddress, positionAfter, WAITS_FOR_START } from '../
 import type { SequenceMove } from '../../job/rules/sequence.js'
 import { isFinal } from '../../job/rules/states.js'
 import type { State } from '../../job/rules/states.js'
-import { numberOf, numberOrNull } from '../columns.js'
-import type { Numeric } from '../columns.js'
+import { numberOf, numberOrNull } from '../rows/columns.js'
+import type { Numeric } from '../rows/columns.js'
 import { LIST_KEEP_MS } from '../sequences.js'
 import type {
   ItemSlice,

@@ -1,4 +1,4 @@
-import type { GroupMoves } from '../group-moves.js'
+import type { GroupMoves } from '../rows/group-moves.js'
 import type { Hint, NewJob } from '../store.js'
 import type { JobSteps } from './job-steps.js'
 import type { SharedStatement } from './statements.js'

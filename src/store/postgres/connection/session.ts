@@ -1,6 +1,6 @@
 import { mergeHints, EMPTY_HINT } from '../../hint.js'
 import type { Hint } from '../../store.js'
-import { GroupMoves } from '../../group-moves.js'
+import { GroupMoves } from '../../rows/group-moves.js'
 import type { SharedStatement } from '../../verbs/statements.js'
 import type { Value, VerbSession } from '../../verbs/verb.js'
 import type { SqlExecutor } from './sql-executor.js'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { numberOf, numberOrNull } from '../../columns.js'
+import { numberOf, numberOrNull } from '../../rows/columns.js'
 import { sqlStateOf, withGivenNames } from './sql-executor.js'
 
 describe('a bigint column', () => {

@@ -1,7 +1,7 @@
 import type { DayQueries } from '../queries/days.js'
 import { beforeDay } from '../queries/days.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
-import { DAY_MS } from '../queries/numbers.js'
+import { DAY_MS } from '../numbers.js'
 
 /** Jobs per slice: a few milliseconds, after which a claim on the same connection can run. */
 const SLICE = 2_000

@@ -5,7 +5,7 @@ import type { DayQueries, PartitionedTable } from '../queries/days.js'
 import { dayOf, PARTITIONED_TABLES, partitionOf } from '../queries/days.js'
 import { sqlStateOf } from '../connection/sql-executor.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
-import { DAY_MS } from '../queries/numbers.js'
+import { DAY_MS } from '../numbers.js'
 import { arrayOf } from '../connection/session.js'
 
 /**

@@ -4,7 +4,7 @@ import type { DayQueries } from '../queries/days.js'
 import { partitionOf } from '../queries/days.js'
 import { sqlStateOf } from '../connection/sql-executor.js'
 import { RANGE_PAGES } from '../migrations/0001-times.js'
-import { DAY_MS } from '../queries/numbers.js'
+import { DAY_MS } from '../numbers.js'
 
 /** Ranges of pages added per transaction: about 30 ms. */
 const RANGES_MAX = 64

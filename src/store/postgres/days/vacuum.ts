@@ -3,7 +3,7 @@ import type { World } from '../../../world/world.js'
 import { connectWithin, cutClient, endClient } from '../connection/client.js'
 import type { PgClient } from '../connection/client.js'
 import { partitionOf } from '../queries/days.js'
-import { DAY_MS } from '../queries/numbers.js'
+import { DAY_MS } from '../numbers.js'
 import { quoted } from '../migrations/migrate.js'
 import type { Target } from '../connection/target.js'
 

@@ -1,5 +1,5 @@
-import { PRIORITY_STEP_MS } from '../../ordering.js'
-import { DAY_MS, NUMBER_BITS, LOCK_CLASS, LOCK_SLOTS } from '../queries/numbers.js'
+import { PRIORITY_STEP_MS } from '../../rows/ordering.js'
+import { DAY_MS, NUMBER_BITS, LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
 import {
   KEY_MAX,
   LABEL_MAX,

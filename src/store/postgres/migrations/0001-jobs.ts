@@ -1,4 +1,4 @@
-import { DAY_MS } from '../queries/numbers.js'
+import { DAY_MS } from '../numbers.js'
 import { optionsJson } from '../queries/sql-fragments.js'
 
 /**

@@ -1,4 +1,4 @@
-import { LOCK_CLASS, LOCK_SLOTS } from './numbers.js'
+import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
 import { laneOf, optionsJson, s } from './sql-fragments.js'
 
 /** Who holds a key or a unique slot: see `store/verbs/conflicts.ts`. */

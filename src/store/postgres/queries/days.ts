@@ -1,4 +1,4 @@
-import { DAY_MS, NUMBER_BITS } from './numbers.js'
+import { DAY_MS, NUMBER_BITS } from '../numbers.js'
 import { RANGE_PAGES } from '../migrations/0001-times.js'
 import { forgetting } from './sql-fragments.js'
 

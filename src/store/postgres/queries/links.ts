@@ -1,4 +1,4 @@
-import { LOCK_CLASS } from './numbers.js'
+import { LOCK_CLASS } from '../numbers.js'
 import { bodyOf, hasChildren, s, isReadyRowOf, laneOf } from './sql-fragments.js'
 
 /**

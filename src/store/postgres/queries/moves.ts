@@ -1,4 +1,4 @@
-import { DAY_MS } from './numbers.js'
+import { DAY_MS } from '../numbers.js'
 import { s, clock, hasEnded } from './sql-fragments.js'
 
 /*

@@ -1,4 +1,4 @@
-import { DAY_MS } from './numbers.js'
+import { DAY_MS } from '../numbers.js'
 import { clock, forgettingLocked, hasChildren, hasEnded, s, withinBounds } from './sql-fragments.js'
 
 /**

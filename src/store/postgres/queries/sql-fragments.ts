@@ -1,6 +1,6 @@
 import { TURN_SPAN } from '../../../job/rules/turns.js'
-import { PRIORITY_STEP_MS } from '../../ordering.js'
-import { DAY_MS, NUMBER_BITS } from './numbers.js'
+import { PRIORITY_STEP_MS } from '../../rows/ordering.js'
+import { DAY_MS, NUMBER_BITS } from '../numbers.js'
 
 /*
  * Parts that statements share. A statement is a constant; the names of schema and channel are filled in when a database

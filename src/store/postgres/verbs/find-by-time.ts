@@ -1,5 +1,5 @@
 import type { FindQuery } from '../../find.js'
-import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
+import { DAY_MS, NUMBER_BITS } from '../numbers.js'
 import type { Session } from '../connection/session.js'
 
 /*

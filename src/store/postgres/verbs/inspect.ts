@@ -1,6 +1,6 @@
 import { inWords } from '../../../job/why/words.js'
-import { numberOf } from '../../columns.js'
-import type { Numeric } from '../../columns.js'
+import { numberOf } from '../../rows/columns.js'
+import type { Numeric } from '../../rows/columns.js'
 import type { StoreFinding } from '../../info.js'
 import type { Session } from '../connection/session.js'
 

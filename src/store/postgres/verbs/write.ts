@@ -6,7 +6,7 @@ import { haveMembers } from '../../verbs/groups.js'
 import { LaneMoved } from './lanes.js'
 import type { Lane } from './lanes.js'
 import { toColumns } from './read.js'
-import { booleanOf } from '../../columns.js'
+import { booleanOf } from '../../rows/columns.js'
 import type { Session } from '../connection/session.js'
 import { textOf } from '../connection/session.js'
 

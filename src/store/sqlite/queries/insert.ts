@@ -1,4 +1,4 @@
-import { PRIORITY_STEP_MS } from '../../ordering.js'
+import { PRIORITY_STEP_MS } from '../../rows/ordering.js'
 import { byRows, turnLane } from './sql-fragments.js'
 
 /** Rows per multi-row insert: measured, more gains nothing and fewer cost a call each. */

@@ -1,4 +1,4 @@
-import { PRIORITY_STEP_MS } from '../../ordering.js'
+import { PRIORITY_STEP_MS } from '../../rows/ordering.js'
 import { byRows, claimedColumns } from './sql-fragments.js'
 
 /** Settlements of claimed jobs, and the leases of dead workers. */

@@ -1,7 +1,7 @@
 import { isFinal, isTimed } from '../../../job/rules/states.js'
 import { laneOfTurn } from '../../../job/rules/turns.js'
 import type { AddedParents } from '../../links.js'
-import { sortOf } from '../../ordering.js'
+import { sortOf } from '../../rows/ordering.js'
 import type { Changed, GuardedChange } from '../../store.js'
 import type { AuditEntry } from '../../observing/audit.js'
 import { writeAudit } from '../../verbs/audit.js'

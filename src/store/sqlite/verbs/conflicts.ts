@@ -1,6 +1,6 @@
 import type { State } from '../../../job/rules/states.js'
 import { laneOfTurn } from '../../../job/rules/turns.js'
-import { instant, sortOf } from '../../ordering.js'
+import { instant, sortOf } from '../../rows/ordering.js'
 import type { NewJob } from '../../store.js'
 import type { ConflictSteps, Holder, Slot, WritePlan } from '../../verbs/conflicts.js'
 import type { Session } from '../connection/session.js'

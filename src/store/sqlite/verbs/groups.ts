@@ -1,5 +1,5 @@
 import type { State } from '../../../job/rules/states.js'
-import { unfinishedOf } from '../../group-moves.js'
+import { unfinishedOf } from '../../rows/group-moves.js'
 import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
 import type { FailedGroups } from '../../groups.js'
 import type { CancelledByParent } from '../../links.js'

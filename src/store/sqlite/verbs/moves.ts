@@ -1,5 +1,5 @@
-import { isPlainEnd } from '../../history-row.js'
-import type { HistoryRow } from '../../history-row.js'
+import { isPlainEnd } from '../../rows/history-row.js'
+import type { HistoryRow } from '../../rows/history-row.js'
 import { isFinal } from '../../../job/rules/states.js'
 import type { State } from '../../../job/rules/states.js'
 import { callEndOf } from '../../verbs/call-ends.js'

@@ -1,4 +1,4 @@
-import { instant } from '../../ordering.js'
+import { instant } from '../../rows/ordering.js'
 import type { NewJob } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'

@@ -1,5 +1,5 @@
 import { TURN_SPAN } from '../../../../job/rules/turns.js'
-import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
+import { LOCK_CLASS, LOCK_SLOTS } from '../../numbers.js'
 import { bodyOf, claimed, clock, hasEnded, isPaused, laneOf, leaseOf, s, sort } from '../sql-fragments.js'
 
 const queueLimitsOf = (queue: string): string =>

@@ -1,4 +1,4 @@
-import { PRIORITY_STEP_MS } from '../../../ordering.js'
+import { PRIORITY_STEP_MS } from '../../../rows/ordering.js'
 
 const stepRow =
   's.address, s.kind, s.no, s.since, s.attempt, s.called_at, s.answered_at, s.until, s.value, s.error, s.note'

@@ -1,5 +1,5 @@
-import type { State } from '../job/rules/states.js'
-import { isFinal } from '../job/rules/states.js'
+import type { State } from '../../job/rules/states.js'
+import { isFinal } from '../../job/rules/states.js'
 
 /** The fields of a job that a move needs: its group, if it is a member of one, and its queue. */
 export interface GroupMember {

@@ -1,4 +1,4 @@
-import type { Due } from './store.js'
+import type { Due } from '../store.js'
 
 /** The order of jobs in a lane, the same on both stores. */
 

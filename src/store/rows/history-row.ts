@@ -1,5 +1,5 @@
-import type { Encoded } from '../job/rules/outcome.js'
-import type { State } from '../job/rules/states.js'
+import type { Encoded } from '../../job/rules/outcome.js'
+import type { State } from '../../job/rules/states.js'
 
 /** The end of a job as the history keeps it; a settlement has the same fields. */
 export interface HistoryRow {

@@ -718,6 +718,32 @@ describe('Steps', () => {
     }
   })
 
+  test('LW17, LW20: a foreign await that ends while the run is suspended is replayed, and strict refuses it', async () => {
+    const make = (strict: boolean) =>
+      workflow('beside', {
+        strict,
+        run: (_: undefined, w) =>
+          w.all({
+            a: async (inner) => {
+              await wait(50)
+              return inner.step('a', () => 1)
+            },
+            b: async (inner) => {
+              await inner.sleep(500)
+              return 2
+            },
+          }),
+      })
+    for (const strict of [false, true]) {
+      const beside = make(strict)
+      const mill = await open({ jobs: [beside], concurrency: 1 })
+      await mill.start()
+      const result = (await mill.enqueue(beside)).result({ timeout: '20s' })
+      if (strict) await expect(result).rejects.toMatchObject({ cause: { code: 'E_FOREIGN_AWAIT' } })
+      else expect(await result).toEqual({ a: 1, b: 2 })
+    }
+  })
+
   test('15: LW15: two endless loops of steps on a concurrency of 2 let a plain job run', async () => {
     let isOver = false
     const loop = workflow('loop', async (_: undefined, w: Work<undefined>) => {

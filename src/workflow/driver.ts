@@ -74,6 +74,8 @@ export class Driver {
   #run = 0
   #isStarted = false
   #isFrozen = true
+  /** The body called a verb while the run was frozen, which never settles: only a replay can go on. */
+  #isSpoiled = false
   #isLost = false
   #inTurn = false
   #ended: { readonly value: unknown } | { readonly error: unknown } | undefined
@@ -123,6 +125,10 @@ export class Driver {
 
   get run(): number {
     return this.#run
+  }
+  /** Whether a kept run can go on. */
+  get isSpoiled(): boolean {
+    return this.#isSpoiled
   }
   get steps(): number {
     return this.#given
@@ -195,6 +201,7 @@ export class Driver {
   refusal(verb: string, scope: Scope): Promise<never> | undefined {
     if (this.#ended !== undefined) return rejected(new WorkflowOverError(verb, this.workflow.id))
     if (this.#isFrozen) {
+      this.#isSpoiled = true
       this.#host.warn({ kind: 'foreign-await', address: `w.${verb}() on a suspended run` })
       return new Promise(() => undefined)
     }

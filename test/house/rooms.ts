@@ -104,7 +104,7 @@ function refusal(from: string, to: string): string | undefined {
 
 function roomOf(path: string): string {
   const parts = path.replace(/^src\//, '').split('/')
-  if (parts[0] === 'store' && parts.length > 2) return `store/${parts[1]}`
+  if (parts[0] === 'store' && parts.length > 2 && parts[1] !== 'rows') return `store/${parts[1]}`
   return (parts[0] as string).replace(/\.[a-z]+$/, '')
 }
 

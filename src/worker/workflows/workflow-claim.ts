@@ -17,6 +17,7 @@ import { succeeded } from '../attempt/run.js'
 import { endedRun } from './run-end.js'
 import type { EndedRun } from './run-end.js'
 import { StepRun } from './step-run.js'
+import type { WorkflowLogs } from './workflow-logs.js'
 import type { WorkflowRuns } from './workflow-runs.js'
 
 /** The characters of a line that a row keeps. */
@@ -49,11 +50,12 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
 
   async drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
     const { claimed } = this.#running
+    const read = (keptFence: number | null): ReturnType<WorkflowLogs['read']> =>
+      this.#runs.logs.read({ ...ownedClaim(claimed), keptFence }, () => this.#isOver)
     const kept = this.#runs.sticky.take(claimed.id)
-    const log = await this.#runs.logs.read(
-      { ...ownedClaim(claimed), keptFence: kept?.fence ?? null },
-      () => this.#isOver,
-    )
+    let log = await read(kept?.fence ?? null)
+    // While it was frozen the body went on after something that is not of `w`: it is run again from its log.
+    if (kept?.driver.isSpoiled === true && log?.rows === undefined) log = await read(null)
     if (log === undefined) return this.#lost()
     const driver = (log.rows === undefined ? kept?.driver : undefined) ?? this.#newDriver(body, input)
     this.#driver = driver

@@ -294,7 +294,12 @@ describe('a paused queue', () => {
     await begun.opened
     const mail = mill.queue('mail')
     await mail.pause()
-    expect(await mail.get()).toEqual({ name: 'mail', paused: true, pausedAt: expect.any(Date), pausedUntil: undefined })
+    expect(await mail.get()).toMatchObject({
+      name: 'mail',
+      paused: true,
+      pausedAt: expect.any(Date) as Date,
+      pausedUntil: undefined,
+    })
     const waiting = await mill.enqueue(work, 'waiting', { queue: 'mail' })
     await (await mill.enqueue(work, 'elsewhere')).result()
     release.open()

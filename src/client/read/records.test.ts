@@ -56,6 +56,7 @@ describe('a record', () => {
       labels: [],
       key: undefined,
       after: [],
+      calledBy: undefined,
       group: undefined,
       meta: undefined,
       captured: {},

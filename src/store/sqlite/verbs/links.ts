@@ -11,6 +11,7 @@ import { addParents } from '../../verbs/links.js'
 import type { FoundParents, LinkSteps, NewLink } from '../../verbs/links.js'
 import type { NewCall } from '../../verbs/workflows.js'
 import { runVerb } from '../../verbs/verb.js'
+import { toEncoded } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
 import { endWaiting, noteAll } from './moves.js'
 import { deliverCallEnd } from './inbox.js'
@@ -216,7 +217,8 @@ interface Todo {
 /** Brings the end of a called job to the workflows that wait for it. Returns how many they were. */
 function bringCallEnd(session: Session, todo: Todo, state: State | undefined, limit: number, now: number): number {
   const { parent: id, ended_at, result, error, what } = todo
-  if (ended_at !== null) return deliverCallEnd(session, id, { result, error, at: ended_at }, limit, now)
+  const encoded = result === null ? null : toEncoded(result)
+  if (ended_at !== null) return deliverCallEnd(session, id, { result: encoded, error, at: ended_at }, limit, now)
   if (!isEndOf(state)) return 0
   const [row] = state === undefined ? [] : readJobs(session, [id])
   const end = row === undefined ? goneEnd(what) : callEndOf({ ...row, to: row.state })

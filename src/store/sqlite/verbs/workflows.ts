@@ -108,7 +108,8 @@ export function placeWorkflow(session: Session, job: SettledJob, now: number): S
   const suspended = workflow?.suspended
   if (suspended === undefined) return job
   const isOver =
-    session.statement(session.queries.isWaitOver).get(job.ref, JSON.stringify(suspended.waits)) !== undefined
+    // All rows, as the other users of this statement read it: libsql gives the row of an earlier `all` to a `get` that finds none.
+    session.statement(session.queries.isWaitOver).all(job.ref, JSON.stringify(suspended.waits)).length > 0
   if (isOver || (suspended.wakeAt !== null && suspended.wakeAt <= now)) return { ...job, to: 'ready', delayMs: 0 }
   const isDueThen = isTimed(job.to) && suspended.wakeAt !== null
   return { ...job, delayMs: isDueThen ? suspended.wakeAt - now : 0 }

@@ -620,6 +620,19 @@ describe('Groups, links and keep', () => {
 })
 
 describeAboveStore('What is refused', () => {
+  test('a job with a rate, or with a limit by key: neither would hold for single items', async () => {
+    const paced = job('paced', { run: async (n: number) => n, rate: { max: 2, per: '1s' } })
+    const shared = job('shared', { run: async (n: number) => n, limit: { max: 2, key: (n: number) => n } })
+    const bounded = job('bounded', { run: async (n: number) => n, limit: { max: 1 } })
+    const mill = await open({ jobs: [paced, shared, bounded] })
+    for (const each of [paced, shared])
+      await expect(mill.sequence(each, [1])).rejects.toMatchObject({
+        code: 'E_INVALID_OPTIONS',
+        message: expect.stringContaining('a group') as string,
+      })
+    expect((await mill.sequence(bounded, [1])).isNew).toBe(true)
+  })
+
   test('names the option, what was expected and what came', async () => {
     const mill = await open({ jobs: [echo] })
     const refused = async (call: () => unknown): Promise<string> => {

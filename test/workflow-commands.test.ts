@@ -45,6 +45,21 @@ const refund = workflow('refund', async (order: { id: string }, w) => {
 })
 
 describe('mill.send', () => {
+  test('checks the schema that a registered workflow declares, also for an event that is named alike and has none', async () => {
+    const counts = workflow('counts', {
+      events: [counted],
+      run: async (_: undefined, w) => (await w.waitFor(counted)).n,
+    })
+    const t = await kit({ jobs: [counts] })
+    const { id } = await t.mill.enqueue(counts)
+    await expect(t.mill.send(id, event<unknown>('counted'), { n: 'bad' })).rejects.toMatchObject({
+      code: 'E_INVALID_PAYLOAD',
+    })
+    expect(await t.mill.send(id, event<unknown>('counted'), { n: 3 })).toBe(true)
+    await t.drain()
+    expect((await t.mill.get(id))?.result).toBe(3)
+  })
+
   test('wakes a workflow that waits, by id, handle or key, and a second event of one id is not written', async () => {
     const t = await kit({ jobs: [refund] })
     const handles = await t.mill.enqueueMany(refund, [{ id: 'a' }, { id: 'b' }])

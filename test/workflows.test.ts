@@ -744,6 +744,22 @@ describe('Steps', () => {
     }
   })
 
+  test('20: LW21: a verb inside an act fails the step at once, whatever its retries', async () => {
+    let acts = 0
+    const nested = workflow('nested', (_: undefined, w) =>
+      w.step('outer', { retry: { limit: 5 } }, () => {
+        acts += 1
+        return w.step('inner', () => 1)
+      }),
+    )
+    const mill = await open({ jobs: [nested] })
+    await mill.start()
+    await expect((await mill.enqueue(nested)).result({ timeout: '20s' })).rejects.toMatchObject({
+      cause: { code: 'E_STEP_FAILED' },
+    })
+    expect(acts).toBe(1)
+  })
+
   test('15: LW15: two endless loops of steps on a concurrency of 2 let a plain job run', async () => {
     let isOver = false
     const loop = workflow('loop', async (_: undefined, w: Work<undefined>) => {

@@ -101,7 +101,7 @@ test('jobs of a claim whose answer was lost are released and run, charged with n
   await pass(2_000)
   expect(voided.mock.calls.length).toBe(2)
   expect(voided.mock.calls[1]).toEqual(voided.mock.calls[0])
-  expect(attempts.map(({ n }) => n).toSorted()).toEqual([1, 2])
+  expect(attempts.map(({ n }) => n).toSorted((a, b) => a - b)).toEqual([1, 2])
   for (const { end } of attempts) end()
   await pass(100)
   expect(await mill.get(first!.id)).toMatchObject({ state: 'done', attempt: 1, crashes: 0 })

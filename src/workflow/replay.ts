@@ -21,12 +21,12 @@ export async function replayLog(workflow: Workflow, log: LogRead, parts: ReplayP
   return end.kind === 'drifted' ? { fits: false, recorded: end.recorded, called: end.called } : { fits: true }
 }
 
-function replayHost({ timers, now, codecOf }: ReplayParts, codec: Codec): DriverHost {
+function replayHost(parts: ReplayParts, codec: Codec): DriverHost {
   const never = (): Promise<never> => new Promise(() => undefined)
   return {
-    timers,
-    now,
-    codecOf,
+    timers: parts.timers,
+    now: () => parts.now(),
+    codecOf: (name) => parts.codecOf(name),
     append: never,
     readInbox: () => Promise.resolve([]),
     act: never,

@@ -166,7 +166,6 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/client/commands/command-all.ts#EXAMPLE_PAGES_MAX',
       'src/store/observing/audit.ts#AUDIT_TRIM',
       'src/worker/claim.ts#BATCH_BYTES_MAX',
-      'src/worker/workflows/workflow-logs.ts#TURNS_GATHERED',
       'src/worker/claim.ts#LOOK_AHEAD_MS',
       'src/worker/in-flight/in-flight.ts#HELD_PER_TURN_MAX',
       'src/worker/meter.ts#WEIGHT',

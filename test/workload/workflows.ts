@@ -104,7 +104,10 @@ export class Orders {
           poke: (own) => own.waitFor(poked, { name }),
           late: (own) => own.sleep(ms, { name }),
         })
-      default:
+      case 'fails':
+      case 'fails once':
+      case 'kills':
+      case 'step':
         return w.step(name, (s) => this.#act(process, does, `${s.id}`, ms))
     }
   }

@@ -17,7 +17,7 @@ export function requireSync(registered: Registered, prepared: Prepared | Promise
 /** The same for any subject: a job, or an event that is sent. */
 export function requireSyncCheck<T>(subject: string, checked: T | Promise<T>): T {
   if (!isThenable(checked)) return checked
-  ignoreRejection(checked) // The call is refused either way.
+  void ignoreRejection(checked) // The call is refused either way.
   throw new TransactionError(
     'E_TX_ASYNC_CHECK',
     `${subject}: its check of the payload is asynchronous, and with tx it is checked and written within the call; make the schema ` +

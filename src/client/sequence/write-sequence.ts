@@ -76,6 +76,7 @@ export class SequenceWriter {
       throw new InvalidOptionsError('sequence()', [
         { path: 'job', message: `must be a job, and ${JSON.stringify(name)} is a workflow: use w.each in a workflow` },
       ])
+    refuseUnbounded(registered)
     if (!this.#parts.registry.has(name)) this.#parts.unregistered(name)
     const copy = copyItems(given)
     const items = copy.map((item) => (item instanceof PayloadSnapshot ? item.read() : item))
@@ -192,4 +193,16 @@ function asyncCheck({ job }: Registered): TransactionError {
     `job ${JSON.stringify(job.name)}: its check of the items is asynchronous, and with tx a sequence is checked and written within the ` +
       'call; make the schema or accepts() synchronous, or call sequence() without tx',
   )
+}
+
+/** A sequence is claimed once for many items: a rate, or a limit for each key, could not hold for them. */
+function refuseUnbounded({ job, limit, rate }: Registered): void {
+  const problems = [
+    ...(rate === undefined ? [] : ['has a rate']),
+    ...(limit?.key === undefined ? [] : ['has a limit with a key']),
+  ].map((what) => ({
+    path: 'job',
+    message: `must be a job without a rate and without a limit by key, and ${JSON.stringify(job.name)} ${what}, which would not hold for single items: enqueue the items as jobs of a group, or wait in the handler`,
+  }))
+  if (problems.length > 0) throw new InvalidOptionsError('sequence()', problems)
 }

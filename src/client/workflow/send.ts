@@ -131,7 +131,12 @@ function targetOf(registry: Registry, to: SendTarget): NewEvent['to'] {
 
 /** An event by its value, or by the name under which a registered workflow declares it. */
 function eventOf(registry: Registry, given: unknown): AnyEvent {
-  if (typeof given === 'object' && given !== null && EVENT in given) return given as unknown as AnyEvent
+  if (typeof given === 'object' && given !== null && EVENT in given) {
+    const event = given as unknown as AnyEvent
+    // A registered workflow reads it through the schema that it declares.
+    const declared = registry.event(event.name)
+    return event.schema === undefined && declared !== undefined ? declared : event
+  }
   if (typeof given !== 'string')
     throw bad('event', `must be made by event(), or be the name of one, got ${show(given)}`)
   const known = registry.event(given)

@@ -37,14 +37,14 @@ function setUp() {
     calls,
     log,
     armed: () => [...armed.values()],
-    fire(): Promise<void> {
+    fire: (): Promise<void> => {
       const due = [...armed.keys()]
       for (const run of due) if (armed.delete(run)) run()
       return turns()
     },
     answers: (other: typeof answer) => void (answer = other),
     /** Holds the answers back until the returned function is called. */
-    hold(): () => Promise<void> {
+    hold: (): (() => Promise<void>) => {
       let open: () => void = () => undefined
       gate = new Promise((resolve) => (open = resolve))
       return () => {

@@ -101,11 +101,11 @@ describe('the slots of a worker', () => {
 
   test('are full since an attempt last began or ended', () => {
     const slots = new Slots()
-    const attempt = { ...running(claimed('a')), begunAt: 100 } as Running
+    const attempt = Object.assign(running(claimed('a')), { begunAt: 100 })
     expect(slots.fullForMs(1, 500)).toBe(0)
     slots.begin(attempt)
     expect([slots.fullForMs(1, 500), slots.fullForMs(2, 500)]).toEqual([400, 0])
-    const other = { ...running(claimed('a')), begunAt: 200 } as Running
+    const other = Object.assign(running(claimed('a')), { begunAt: 200 })
     slots.begin(other)
     slots.end(other, 450)
     expect([slots.fullForMs(1, 500), slots.isIdle]).toEqual([50, false])

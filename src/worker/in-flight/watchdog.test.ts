@@ -47,14 +47,14 @@ function watching() {
     due,
     timers: () => timers,
     armed: () => [...armed.values()].toSorted((one, other) => one - other),
-    begin(attempt: Partial<Attempt>): Running {
+    begin: (attempt: Partial<Attempt>): Running => {
       const given = { settled: false, abortReason: undefined, alarmAt: Infinity, slowAt: Infinity, begunAt: now }
       const each = { id: 'a', job: 'mail', claimed: { ref: 7 }, ...given, ...attempt } as unknown as Running
       running.add(each)
       watchdog.watch(each)
       return each
     },
-    advance(ms: number): void {
+    advance: (ms: number): void => {
       now += ms
       for (const [run, at] of armed) if (at <= now && armed.delete(run)) run()
     },
@@ -97,7 +97,7 @@ test('an attempt whose moment has passed is looked at again a millisecond later,
   running.delete(each)
   // Its times stay as they are, whatever is done about it.
   running.add(
-    new Proxy({ ...each, alarmAt: 20 } as Running, {
+    new Proxy(Object.assign(each, { alarmAt: 20 }), {
       set: (on, name, value) => name !== 'index' || Reflect.set(on, name, value),
     }),
   )

@@ -34,12 +34,12 @@ function setUp() {
     wakes: () => wakes,
     armed: () => [...armed.values()].map((at) => at - now),
     down: (is: boolean) => (isDown = is),
-    async pass(ms: number): Promise<void> {
+    pass: async (ms: number): Promise<void> => {
       now += ms
       for (const [run, at] of armed) if (at <= now && armed.delete(run)) run()
       for (let turns = 5; turns > 0; turns -= 1) await new Promise((next) => setImmediate(next))
     },
-    claim(fence: number, streaks: readonly number[], suspectStreak: number | null = null): void {
+    claim: (fence: number, streaks: readonly number[], suspectStreak: number | null = null): void => {
       const jobs = streaks.map((streak, at) => ({ ref: fence * 10 + at, fence, streak }) as ClaimedJob)
       const claimed = { suspectStreak, isQuarantine: streaks.length > 0, jobs } as unknown as Claimed
       quarantine.observeClaim('plain', claimed, fence, 'w')

@@ -1,4 +1,5 @@
-import { TimeoutError } from '../../errors.js'
+import { describeError } from '../../codec/error-text.js'
+import { TimeoutError, StepNestedError } from '../../errors.js'
 import { formatDuration } from '../../job/duration/duration.js'
 import type { Outcome } from '../../job/rules/outcome.js'
 import type { Cancel } from '../../world/timers.js'
@@ -76,6 +77,8 @@ export class StepRun {
     try {
       return succeeded(this.running.registered, await call())
     } catch (error) {
+      // The code of the step is wrong: another attempt would fail in the same way.
+      if (error instanceof StepNestedError) return { kind: 'aborted', error: describeError(error) }
       return classify(this.#attempt, error)
     }
   }

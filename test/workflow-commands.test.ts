@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { event, job, millrace, workflow } from '../src/index.js'
 import type { Mill, MillOptions } from '../src/index.js'
 import type { TestKit } from '../src/testing/index.js'
@@ -34,7 +33,17 @@ async function kit(options: Parameters<typeof testing>[0]): Promise<TestKit> {
 
 const approved = event<{ by: string }>('approved')
 const poked = event('poked')
-const counted = event('counted', z.object({ n: z.number() }))
+const counted = event('counted', {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    types: undefined as unknown as { readonly input: { n: number }; readonly output: { n: number } },
+    validate: (value: unknown) =>
+      typeof (value as { n?: unknown }).n === 'number'
+        ? { value: value as { n: number } }
+        : { issues: [{ message: 'must be a number', path: ['n'] }] },
+  },
+} as const)
 const plain = job('plain', () => 'done')
 const MISSING = '01890a5d-ac96-774b-bcce-b302099a8057'
 

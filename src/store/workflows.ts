@@ -128,8 +128,6 @@ export interface LogAppended {
   readonly error?: unknown
 }
 
-/** The address of the answer that a cancel is in the log. */
-export const CANCEL_ADDRESS = '!cancel'
 /** The most rows of an inbox that are not taken. */
 export const INBOX_MAX = 10_000
 

@@ -73,9 +73,3 @@ function adviceOn(name: string, { fields, notYet, foreignNames }: Fields): strin
 function own<T>(names: { readonly [name: string]: T } | undefined, name: string): T | undefined {
   return names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
 }
-
-/** For a verb that takes no options and would ignore them. A number is accepted: `ids.map(mill.cancel)` passes the index. */
-export function refuseOptions(given: unknown, why: string): Problem[] {
-  if (typeof given !== 'object' || given === null) return []
-  return [{ path: 'options', message: `are not taken: ${why}, got ${show(given)}` }]
-}

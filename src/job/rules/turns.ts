@@ -25,11 +25,6 @@ export function laneOfTurn(lane: number, key: number | null): number {
   return key === null ? lane : -(lane * TURN_SPAN + key)
 }
 
-/** The lane that a turn belongs to. */
-export function laneOf(turn: number): number {
-  return turn < 0 ? Math.floor(-turn / TURN_SPAN) : turn
-}
-
 /** The key of a turn; null for the lane itself. */
 export function keyOfTurn(turn: number): number | null {
   return turn < 0 ? -turn % TURN_SPAN : null

@@ -1,4 +1,4 @@
-// A poller without end: what it has seen goes from turn to turn, and its log begins anew now and then.
+// A poller without end: what it has seen goes from turn to turn, and a restart empties its log now and then.
 import { event, millrace, workflow } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
@@ -11,7 +11,7 @@ const poll = workflow('poll', async (seen, w) => {
     seen = { pages: [...seen.pages, ...news].slice(-3), looks: seen.looks + 1 }
     const next = await w.race({ enough: (w) => w.waitFor(enough), later: (w) => w.sleep(5) })
     if (next.won === 'enough') return { ...seen, runs: w.run + 1 }
-    // Two answers a turn: after three turns the log begins anew.
+    // Two answers a turn: after three turns a restart empties the log.
     if (w.steps >= 9) return w.restart(seen)
   }
 })

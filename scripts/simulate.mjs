@@ -10,7 +10,7 @@ import { compileCampaign } from './compile-campaign.mjs'
  * part of the seed.
  */
 const usage =
-  'usage: npm run simulate -- [--workload jobs|sequences] [--store sqlite|postgres] [--minutes N] [--seeds N] [--from N] | --seed N'
+  'usage: npm run simulate -- [--workload jobs|sequences|workflows|limits] [--store sqlite|postgres] [--minutes N] [--seeds N] [--from N] | --seed N'
 
 /** The campaign is a test, so it is compiled beside the package and never published with it. */
 const CAMPAIGN = new URL('../.cache/campaign/test/campaign/campaign.js', import.meta.url).href

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Child, pause, until } from './child.mjs'
+import { pause, until } from './child.mjs'
+import { Fleet, startPostgres } from './fleet.mjs'
 import { breakGround } from './ground.mjs'
 import { Progress } from './progress.mjs'
 import { seededRandom } from './random.mjs'
@@ -32,7 +33,7 @@ export async function torture(options) {
   const diary = join(ground.folder, 'diary.txt')
   writeFileSync(diary, '')
   const config = { entry: ground.entry, store, diary, schedules: SCHEDULES }
-  const fleet = new Fleet(config)
+  const fleet = new Fleet('ticker', config)
   const verdict = new Verdict()
   try {
     const kills = await killMany(fleet, options, random)
@@ -53,43 +54,6 @@ export async function torture(options) {
     else console.log(`kept for a look: ${ground.folder}`)
   }
   return verdict
-}
-
-async function startPostgres(ground) {
-  const { startPostgres: start } = await import(ground.entry.replace('index.js', 'testing/index.js'))
-  return start()
-}
-
-class Fleet {
-  #config
-  #living = new Set()
-
-  constructor(config) {
-    this.#config = config
-  }
-
-  start() {
-    const child = new Child('ticker', this.#config, {
-      hear: ([word], self) => {
-        if (word === 'up') self.isUp = true
-      },
-    })
-    this.#living.add(child)
-    void child.ended.then(() => this.#living.delete(child))
-  }
-  get living() {
-    return [...this.#living]
-  }
-  get up() {
-    return this.living.filter((child) => child.isUp)
-  }
-  async close() {
-    for (const child of this.living) child.tell('close')
-    return Promise.all(this.living.map((child) => child.ended))
-  }
-  killAll() {
-    return Promise.all(this.living.map((child) => child.kill()))
-  }
 }
 
 async function killMany(fleet, options, random) {

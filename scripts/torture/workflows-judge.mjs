@@ -36,7 +36,7 @@ export async function judgeWorkflows(verdict, { mill, kills, isDrained, diary, b
     const said = new Map((acts.get(id) ?? []).map(([, , step, word]) => [word, step]))
     repeated += said.size - steps.filter(({ kind }) => kind === 'step').length
     for (const { address, kind, result } of steps)
-      if (kind === 'step' && !said.has(result)) found.lost.push(`${id}${address}: nobody acted ${String(result)}`)
+      if (kind === 'step' && !said.has(result)) found.lost.push(`${id}${address}: no act has given ${String(result)}`)
     found.values.push(...misread(id, record.result, steps, n))
     if (record.result.by !== key) found.events.push(`${id}: ${record.result.by}`)
   }

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Child, pause, until } from './child.mjs'
+import { pause, until } from './child.mjs'
+import { Fleet, startPostgres } from './fleet.mjs'
 import { breakGround } from './ground.mjs'
 import { Progress } from './progress.mjs'
 import { seededRandom } from './random.mjs'
@@ -20,7 +21,7 @@ export async function torture(options) {
   const diary = join(ground.folder, 'diary.txt')
   writeFileSync(diary, '')
   const verdict = new Verdict()
-  const fleet = new Fleet({ entry: ground.entry, store, diary })
+  const fleet = new Fleet('long-worker', { entry: ground.entry, store, diary })
   const bookings = await openBookings(store)
   try {
     const kills = await killMany(fleet, options, random)
@@ -45,11 +46,6 @@ export async function torture(options) {
     else console.log(`kept for a look: ${ground.folder}`)
   }
   return verdict
-}
-
-async function startPostgres(ground) {
-  const { startPostgres: start } = await import(ground.entry.replace('index.js', 'testing/index.js'))
-  return start()
 }
 
 /** The table that `w.transaction` writes to, beside the tables of the engine. */
@@ -95,43 +91,6 @@ const readDiary = (file) =>
     .split('\n')
     .map((line) => line.split(' '))
 
-class Fleet {
-  #config
-  #living = new Set()
-  #lives = 0
-
-  constructor(config) {
-    this.#config = config
-  }
-
-  start() {
-    this.#lives += 1
-    const child = new Child(
-      'long-worker',
-      { ...this.#config, life: this.#lives },
-      { hear: ([word], self) => word === 'up' && (self.isUp = true) },
-    )
-    this.#living.add(child)
-    void child.ended.then(() => this.#living.delete(child))
-  }
-  get living() {
-    return [...this.#living]
-  }
-  get up() {
-    return this.living.filter((child) => child.isUp)
-  }
-  rest() {
-    for (const child of this.living) child.tell('rest')
-  }
-  async close() {
-    for (const child of this.living) child.tell('close')
-    await until(() => this.living.length === 0, 20_000)
-  }
-  killAll() {
-    return Promise.all(this.living.map((child) => child.kill()))
-  }
-}
-
 async function killMany(fleet, options, random) {
   const progress = new Progress('workflows', options.kills)
   for (let i = 0; i < options.processes; i += 1) fleet.start()
@@ -148,6 +107,6 @@ async function killMany(fleet, options, random) {
   }
   progress.end()
   await until(() => fleet.up.length === options.processes, 30_000)
-  fleet.rest()
+  fleet.tell('rest')
   return kills
 }

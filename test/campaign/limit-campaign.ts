@@ -2,45 +2,16 @@ import { job } from '../../src/job/definition/define.js'
 import type { AnyJob } from '../../src/job/definition/define.js'
 import type { Mill } from '../../src/mill/mill-type.js'
 import { checkRate, LimitChecker } from '../../src/testing/checkers/limit-checks.js'
-import { ALL_FAULTS, NO_FAULTS } from '../../src/testing/simulation/faults.js'
-import type { FaultRates } from '../../src/testing/simulation/faults.js'
 import { seeded } from '../../src/testing/simulation/random.js'
 import type { Random } from '../../src/testing/simulation/random.js'
 import { recordingMill } from '../../src/testing/simulation/recording-mill.js'
 import type { Plants, SimEngine } from '../../src/testing/simulation/sim-database.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import { Simulation } from '../../src/testing/simulation/simulation.js'
-import type { Coverage, SimulationConfig } from '../../src/testing/simulation/simulation.js'
-
-/** A fleet under limits, rates and outages: one history for each seed, apart from those of the other campaigns. */
-export interface LimitReport {
-  readonly seed: number
-  readonly config: SimulationConfig
-  readonly error: unknown
-  readonly coverage: Coverage
-  readonly trace: readonly string[]
-}
+import { reportOf, smallFleet } from './small-fleet.js'
+import type { FleetReport } from './small-fleet.js'
 
 const RATE = { max: 4, perMs: 1_000 }
-
-function configOf(seed: number): SimulationConfig {
-  const random = seeded(seed).fork('limit config')
-  const storm = random.next() * 1.5
-  const rates = Object.entries(ALL_FAULTS).map(([kind, rate]) => [kind, (rate as number) * storm])
-  const faults = { ...(Object.fromEntries(rates) as unknown as FaultRates), clockStep: 0 }
-  return {
-    seed,
-    workers: random.int(1, 4),
-    concurrency: random.pick([1, 2, 5, 10]),
-    leaseMs: random.pick([1_500, 3_000]),
-    pollMs: random.pick([200, 1_000]),
-    crashBudget: 3,
-    skewMs: random.pick([0, 5_000]),
-    faults: random.chance(0.15) ? NO_FAULTS : faults,
-    faultyMs: random.int(4_000, 12_000),
-    drainMs: 120_000,
-  }
-}
 
 interface Payload {
   /** Its key. */
@@ -129,12 +100,13 @@ async function startsOf(mill: Mill, name: string): Promise<number[]> {
   return starts
 }
 
+/** A fleet under limits, rates and outages: one history for each seed, apart from those of the other campaigns. */
 export async function runLimitSeed(
   seed: number,
   plants: Plants = {},
   openEngine?: () => Promise<SimEngine>,
-): Promise<LimitReport> {
-  const config = configOf(seed)
+): Promise<FleetReport> {
+  const config = smallFleet(seed, 'limit', { workers: 4, concurrency: [1, 2, 5, 10] })
   const shop = new Shop(() => sim)
   const checker = new LimitChecker({
     limits: [
@@ -155,18 +127,11 @@ export async function runLimitSeed(
   }
   const sim: Simulation = new Simulation(config, scene, plants, openEngine)
   const random = seeded(seed).fork('limit steps')
-  let error: unknown
-  try {
-    let app: Mill | undefined
-    await sim.run((mill, client) => {
-      app = plants.wrapMill?.(mill) ?? mill
-      return runShop(sim, shop, app, client, random, random.int(10, 30))
-    })
-    if (app !== undefined) await sim.finish(checkStarts(app))
-  } catch (thrown) {
-    error = thrown
-  }
-  return { seed, config, error, coverage: sim.coverage, trace: sim.trace }
+  return reportOf(
+    { sim, config, plants },
+    (mill, client) => runShop(sim, shop, mill, client, random, random.int(10, 30)),
+    checkStarts,
+  )
 }
 
 /** What a campaign must cover: a count of zero means that a case never occurred. */

@@ -7,6 +7,7 @@ import type { StepRecord, WorkflowRecord } from '../../job/workflow-record.js'
 import type { Store } from '../../store/store.js'
 import type { StepRow, WorkflowRecordRow } from '../../store/workflows.js'
 import { canBeId } from '../check-arguments.js'
+import { UNWOUND } from '../../workflow/log-row.js'
 import { decodeStored } from '../read/records.js'
 
 /** The page of `mill.steps`. */
@@ -56,9 +57,6 @@ interface ShownNote {
 function noteOf(note: string | null): ShownNote {
   return note === null ? {} : (JSON.parse(note) as ShownNote)
 }
-
-/** The kind of an open row that nothing waits for any more. */
-const UNWOUND = 'unwound'
 
 function toStepRecord(row: StepRow, job: string, codecOf: StepParts['codecOf']): StepRecord {
   const { address, attempt, startedAt, answeredAt, until } = row

@@ -56,6 +56,9 @@ export class Fleet {
   readonly #failures: unknown[] = []
   /** A commit since the last look said that something is due at once. */
   #isDue = false
+  /** The next look finds nothing before these times, as the last looks and the hints since then say. */
+  #promoteAt = -Infinity
+  #fireAt = -Infinity
   /** The stores get a hint that the mills have got, or get, from the fleet. */
   #isNotifying = false
   /** Claims whose answers are to be lost. */
@@ -130,12 +133,15 @@ export class Fleet {
     if (this.#failures.length > 0) throw this.#failures[0]
   }
 
-  /** Makes ready what is due, cancels what has expired, completes groups. */
+  /** Makes ready what is due, cancels what has expired, completes groups. It sleeps as a mill does: until something is due. */
   async promote(index: number): Promise<void> {
+    if (this.#time.now < this.#promoteAt) return
     const parts = promotePartsOf(this.#of(index).parts)
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
       this.#isDue = false
-      const { promoted, again, expired, cancelledByParents } = await promoteOnce(parts)
+      this.#promoteAt = Infinity
+      const { promoted, again, expired, cancelledByParents, nextInMs } = await promoteOnce(parts)
+      this.#promoteAt = Math.min(this.#promoteAt, this.#time.now + (nextInMs ?? Infinity))
       // A hint that something is due at once makes a mill look again, as it does in production.
       if (!again && !this.#isDue && promoted + expired.length + cancelledByParents.length === 0) return
     }
@@ -144,7 +150,12 @@ export class Fleet {
   /** Fires the ticks that are due; false when none was. */
   async fire(index: number): Promise<boolean> {
     let isAny = false
-    while ((await fireDue(firePartsOf(this.#of(index).parts))).fired > 0) isAny = true
+    while (this.#time.now >= this.#fireAt) {
+      this.#fireAt = Infinity
+      const { fired, nextInMs } = await fireDue(firePartsOf(this.#of(index).parts))
+      isAny ||= fired > 0
+      this.#fireAt = fired > 0 ? -Infinity : Math.min(this.#fireAt, this.#time.now + (nextInMs ?? Infinity))
+    }
     return isAny
   }
 
@@ -277,11 +288,17 @@ export class Fleet {
     })
   }
 
+  #dueIn(ms: number): void {
+    if (ms <= 0) this.#isDue = true
+    this.#promoteAt = Math.min(this.#promoteAt, this.#time.now + ms)
+    this.#fireAt = Math.min(this.#fireAt, this.#time.now + ms)
+  }
+
   /** Every process that is up gets it; when something is due, only its own process knows. */
   #hinted(from: FleetProcess, hint: Hint): void {
     if (this.#isNotifying) return
     if (hint.ready) this.#notifyStores()
-    if (hint.dueInMs !== null && hint.dueInMs <= 0) this.#isDue = true
+    if (hint.dueInMs !== null) this.#dueIn(hint.dueInMs)
     const elsewhere = { ...hint, dueInMs: hint.dueInMs === null ? null : 0 }
     for (const { process, callback } of this.#listeners) if (process.isUp) callback(process === from ? hint : elsewhere)
   }

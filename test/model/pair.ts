@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Mill } from '../../src/index.js'
+import type { BulkResult, Mill } from '../../src/index.js'
 import { Abort, Snooze } from '../../src/index.js'
 import type { Answer } from './databases.js'
 import { answerOf } from './databases.js'
@@ -10,6 +10,8 @@ import { insertOf, knownJobs, millOptions, withParents } from './inserts.js'
 import { read } from './reads.js'
 import { begin, finish, handlersIn, isQuarantined, leave, nextOf, restart, settleIn } from './reference/attempts.js'
 import type { Outcome } from './reference/attempts.js'
+import type { BulkCount } from './reference/bulk.js'
+import { commandAll } from './reference/bulk.js'
 import { addParents, edit, pause, remove, resume, retry } from './reference/commands.js'
 import { cancel } from './reference/ends.js'
 import type { Enqueued } from './reference/enqueue.js'
@@ -151,6 +153,11 @@ export class Pair {
         return this.#same(
           () => commandGroup(model, step.group, step.verb),
           () => mill.group(step.group)[step.verb](),
+        )
+      case 'all':
+        return this.#same(
+          () => commandAll(model, step.verb, step.filter, step.page),
+          () => commandPages(mill, step),
         )
       case 'recurring':
         return this.#recurring(step.id, step.spec, mill)
@@ -483,6 +490,20 @@ export class Pair {
       else assert.equal(handle?.id, this.#ids.id(number) ?? handle?.id, 'the job that is there already')
     }
   }
+}
+
+/** Every page of a bulk, one call after the other. */
+async function commandPages(mill: Mill, { verb, filter, page }: StepOf<'all'>): Promise<BulkCount> {
+  const sum = { changed: 0, held: 0, moved: 0 }
+  let cursor: string | undefined
+  do {
+    const result: BulkResult = await mill[verb](filter, { limit: page, ...(cursor === undefined ? {} : { cursor }) })
+    sum.changed += result.changed
+    sum.held += result.skipped.held
+    sum.moved += result.skipped.moved
+    cursor = result.cursor
+  } while (cursor !== undefined)
+  return sum
 }
 
 class Planned extends Error {

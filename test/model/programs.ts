@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { GROUPS } from './pair.js'
 import type { Outcome } from './reference/attempts.js'
+import type { BulkVerb } from './reference/bulk.js'
 import type { GroupVerb } from './reference/groups.js'
 import type { SequenceVerb } from './reference/sequences.js'
 import type { Enqueue, Leaving, ParentPolicy } from './reference/state.js'
@@ -163,6 +164,14 @@ const plain: fc.WeightedArbitrary<Plain>[] = [
   weighted(1, 'pauseQueue', { queue, forMs: fc.constantFrom(null, 5_000, HOUR) }),
   weighted(1, 'resumeQueue', { queue }),
   weighted(2, 'group', { group, verb: fc.constantFrom<GroupVerb>('pause', 'resume', 'cancel', 'retryFailed') }),
+  weighted(2, 'all', {
+    verb: fc.constantFrom<BulkVerb>('retryAll', 'cancelAll', 'deleteAll', 'pauseAll', 'resumeAll'),
+    filter: fc.oneof(
+      ...[queue.map((of) => ({ queue: of })), name.map((job) => ({ job })), group.map((of) => ({ group: of }))],
+      key.map((of) => ({ key: of })),
+    ),
+    page: fc.constantFrom(1, 2, 500),
+  }),
   weighted(10, 'begin', { queue }),
   weighted(8, 'finish', { attempt: at, outcome }),
   weighted(8, 'run', { queue, outcome }),
@@ -209,6 +218,7 @@ const SOMETIMES = [
     'pauseQueue',
     'resumeQueue',
     'group',
+    'all',
     'settleIn',
     'transact',
     'loseClaim',

@@ -1,4 +1,5 @@
 import type { Outcome } from './reference/attempts.js'
+import type { BulkFilter, BulkVerb } from './reference/bulk.js'
 import type { Edit } from './reference/commands.js'
 import type { GroupVerb } from './reference/groups.js'
 import type { SequenceVerb } from './reference/sequences.js'
@@ -49,6 +50,7 @@ export type CommandStep =
   | { readonly step: 'pauseQueue'; readonly queue: string; readonly forMs: number | null }
   | { readonly step: 'resumeQueue'; readonly queue: string }
   | { readonly step: 'group'; readonly group: string; readonly verb: GroupVerb }
+  | { readonly step: 'all'; readonly verb: BulkVerb; readonly filter: BulkFilter; readonly page: number }
   | { readonly step: 'recurring'; readonly id: string; readonly spec: ScheduleSpec }
   | { readonly step: 'recurs'; readonly id: string; readonly verb: 'pause' | 'resume' | 'runNow' | 'delete' }
   | { readonly step: 'backfill'; readonly id: string; readonly backMs: number }
@@ -107,6 +109,7 @@ const COMMANDS: ReadonlySet<string> = new Set<CommandStep['step']>([
   'pauseQueue',
   'resumeQueue',
   'group',
+  'all',
   'recurring',
   'recurs',
   'backfill',

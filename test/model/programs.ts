@@ -167,7 +167,9 @@ const plain: fc.WeightedArbitrary<Plain>[] = [
   weighted(2, 'all', {
     verb: fc.constantFrom<BulkVerb>('retryAll', 'cancelAll', 'deleteAll', 'pauseAll', 'resumeAll'),
     filter: fc.oneof(
-      ...[queue.map((of) => ({ queue: of })), name.map((job) => ({ job })), group.map((of) => ({ group: of }))],
+      queue.map((of) => ({ queue: of })),
+      name.map((job) => ({ job })),
+      group.map((of) => ({ group: of })),
       key.map((of) => ({ key: of })),
     ),
     page: fc.constantFrom(1, 2, 500),

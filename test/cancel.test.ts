@@ -192,7 +192,8 @@ describe('cancel of a running job', () => {
     await handle.cancel()
     await becomes(handle, 'cancelled')
     await mill.stop()
-    expect(lines.filter((line) => line.includes('work'))).toEqual([
+    // A busy machine adds lines about the loop of the worker.
+    expect(lines.filter((line) => line.startsWith('cancel'))).toEqual([
       'cancelling work (it runs)',
       'cancelled work (cancel() was called)',
     ])

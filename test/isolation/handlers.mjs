@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { isMainThread, parentPort } from 'node:worker_threads'
@@ -10,6 +11,8 @@ export default async function run(payload, ctx) {
 }
 
 let loaded = 0
+/** What an attempt that has ended does while the next one runs. */
+let leftBehind = () => undefined
 const acts = {
   echo: (payload, ctx) => ({ payload, attempt: ctx.attempt, job: ctx.job, pid: process.pid, runs: (loaded += 1) }),
   talk: async (payload, ctx) => {
@@ -62,12 +65,17 @@ const acts = {
     await new Promise((next) => setTimeout(next, 1_000))
   },
   later: () => {
-    setTimeout(() => {
-      throw new Error('left behind')
-    }, 50)
+    leftBehind = AsyncResource.bind(() =>
+      setTimeout(() => {
+        throw new Error('left behind')
+      }, 1),
+    )
     return 'returned'
   },
-  slow: () => new Promise((done) => setTimeout(() => done('slow'), 300)),
+  slow: () => {
+    leftBehind()
+    return new Promise((done) => setTimeout(() => done('slow'), 300))
+  },
   settle: (payload, ctx) => ctx.settleIn({}),
   badProgress: (payload, ctx) => ctx.progress(NaN),
   uncloneable: () => () => undefined,

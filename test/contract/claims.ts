@@ -117,6 +117,26 @@ export const claimsCases: readonly ContractCase[] = [
     assert.equal(await b.state(second), 'cancelled')
   }),
 
+  contract(
+    'a confirmation keeps the jobs of paused queues from starting, not those of a pause that is over',
+    async (b) => {
+      const worker = await b.worker()
+      for (const queue of ['over', 'paused', 'until']) await b.one({ queue })
+      const { jobs } = await b.claim(worker, { starting: 0 })
+      await b.store.queues.pauseQueue({ queue: 'over', until: { inMs: 1_000 } })
+      await b.store.queues.pauseQueue({ queue: 'until', until: { inMs: 1_001 } })
+      await b.store.queues.pauseQueue({ queue: 'paused', until: null })
+      b.clock.now += 1_000
+      const { mine, paused } = await b.store.leases.confirmJobs(jobs)
+      const queues = (refs: ReadonlySet<number>): string[] =>
+        jobs
+          .filter(({ ref }) => refs.has(ref))
+          .map(({ queue }) => queue)
+          .toSorted()
+      assert.deepEqual([queues(mine), queues(paused)], [['over'], ['paused', 'until']])
+    },
+  ),
+
   contract('a report makes a held job running and keeps its progress', async (b) => {
     const worker = await b.worker()
     const id = await b.one()

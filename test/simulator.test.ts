@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { addCoverage, runSeed, SEEDS, SHORT_DRAIN, uncovered } from './campaign/campaign.js'
+import { runSequenceSeed } from './campaign/sequence-campaign.js'
+import { runWorkflowSeed } from './campaign/workflow-campaign.js'
 import type { Coverage } from '../src/testing/simulation/simulation.js'
+import { SqliteEngine } from '../src/testing/simulation/sqlite-engine.js'
+import type { Store } from '../src/store/store.js'
 
 /** Seeds that once found a fault of the engine, with what it was. They stay, though a seed produces another history when the workload changes. */
 const KEPT: readonly [seed: number, found: string][] = [
@@ -55,4 +59,21 @@ describe('the simulated fleet', () => {
       expect(second.coverage).toEqual(first.coverage)
     }
   })
+})
+
+test('a census that reads only what has changed since the last one is the whole census', async () => {
+  const runJobSeed: typeof runSequenceSeed = (seed, plants, open) =>
+    runSeed(seed, plants, SHORT_DRAIN, open) as ReturnType<typeof runSequenceSeed>
+  for (const run of [runJobSeed, runSequenceSeed, runWorkflowSeed]) {
+    const engine = await SqliteEngine.open()
+    const stores: Store[] = []
+    const wrapStore = (store: Store): Store => {
+      stores.push(store)
+      return store
+    }
+    await run(8, { wrapStore }, () => Promise.resolve(engine))
+    const { works: _, ...changing } = engine.census()
+    const inOrder = { ...changing, jobs: changing.jobs.toSorted((a, b) => a.seq - b.seq) }
+    expect(inOrder).toEqual(await stores[0]?.readCensus())
+  }
 })

@@ -71,7 +71,7 @@ async function runShop(
   const mill = recordingMill(given, sim)
   for (let step = 0; step < steps; step += 1) {
     const name = random.pick([...NAMES])
-    const payloads = Array.from({ length: random.int(1, name === 'tenant' ? 25 : 8) }, () => ({
+    const payloads = Array.from({ length: random.int(1, name === 'tenant' ? 14 : 5) }, () => ({
       n: random.chance(0.6) ? 0 : random.int(1, 6),
       ms: random.int(0, 150),
       ...(random.chance(0.03) ? { kills: true } : {}),
@@ -129,7 +129,7 @@ export async function runLimitSeed(
   const random = seeded(seed).fork('limit steps')
   return reportOf(
     { sim, config, plants },
-    (mill, client) => runShop(sim, shop, mill, client, random, random.int(10, 30)),
+    (mill, client) => runShop(sim, shop, mill, client, random, random.int(8, 20)),
     checkStarts,
   )
 }

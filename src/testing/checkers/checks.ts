@@ -84,8 +84,7 @@ export class Checker {
     const items = new Set(census.sequences.map(({ id }) => id))
     const workflows = new Set(census.workflows.map(({ id }) => id))
     for (const job of census.jobs)
-      this.#checkJob(this.#jobsBefore.get(job.id), job, census, {
-        ...facts,
+      this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts, {
         countsItems: items.has(job.id),
         // An answer ends the count of crashes, and the end of the claim writes the number that it began with.
         showsCrashes: workflows.has(job.id) && job.fence === null,
@@ -128,17 +127,18 @@ export class Checker {
     was: CensusJob | undefined,
     job: CensusJob,
     census: Census,
-    facts: Facts & { readonly countsItems: boolean; readonly showsCrashes: boolean },
+    facts: Facts,
+    { countsItems, showsCrashes }: { readonly countsItems: boolean; readonly showsCrashes: boolean },
   ): void {
-    if (was === undefined) return
+    if (was === undefined || was === job) return
     // The attempts of a sequence are those of its present item.
-    if (job.attempt < was.attempt && !facts.countsItems)
+    if (job.attempt < was.attempt && !countsItems)
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
     if (job.state === 'cancelled' && was.state !== 'cancelled') checkCancelled(job, facts)
     if (job.attempt > was.attempt || job.logEntries > was.logEntries) this.#checkRecorder(was, job)
     if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
-    if (job.crashes > was.crashes && !facts.showsCrashes) this.#checkCharge(was, job, census)
+    if (job.crashes > was.crashes && !showsCrashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
       throw new BrokenPromise(
         `G6: job ${job.id} was parked after ${job.crashes} crashes, before its budget of ${facts.crashBudget}`,

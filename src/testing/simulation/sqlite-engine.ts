@@ -4,7 +4,7 @@ import type { SqliteDatabase, SqliteStatement } from '../../store/sqlite/connect
 import { chooseLibrary } from '../../store/sqlite/connection/library.js'
 import { openFile } from '../../store/sqlite/connection/open.js'
 import type { OpenedFile } from '../../store/sqlite/connection/open.js'
-import { countChanges, makeWork, readCensusWithWork, transact, writeWork } from '../../store/sqlite/verbs/census.js'
+import { ChangingCensus, countChanges, makeWork, transact, writeWork } from '../../store/sqlite/verbs/census.js'
 import { queries as ownQueries } from '../../store/sqlite/queries/queries.js'
 import type { Queries } from '../../store/sqlite/queries/queries.js'
 import { SqliteStore } from '../../store/sqlite/sqlite-store.js'
@@ -20,11 +20,13 @@ export class SqliteEngine implements SimEngine {
   readonly heldUnconfirmedMs = CALL_PACE.sqlite.heldUnconfirmedMs
   readonly #file: OpenedFile
   readonly #statements: HeldStatements
+  readonly #census: ChangingCensus
   #beats = 0
 
   private constructor(file: OpenedFile) {
     this.#file = file
     this.#statements = new HeldStatements(file.database)
+    this.#census = new ChangingCensus(this.#statements)
   }
 
   static async open(): Promise<SqliteEngine> {
@@ -42,7 +44,7 @@ export class SqliteEngine implements SimEngine {
   }
 
   census(): SimulatedCensus {
-    return readCensusWithWork(this.#statements)
+    return this.#census.read()
   }
 
   countChanges(): number {
@@ -59,7 +61,12 @@ export class SqliteEngine implements SimEngine {
   }
 
   transact(work: (tx: SqliteDatabase) => void): void {
-    transact(this.#file.database, work)
+    try {
+      transact(this.#file.database, work)
+    } catch (error) {
+      this.#census.readAgain()
+      throw error
+    }
   }
 
   /** The transaction ends when `work` has returned, and not when its promise is settled. */

@@ -146,7 +146,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
       step.act(() => {
         if (deed.kind === 'results') return this.#runs.parts.results(this.#running.id, deed.parent)
         if (deed.kind !== 'step') throw new Error(`${deed.kind} does not act`)
-        return this.#runs.insideStep.run(true, deed.act, step.context(this.#run, operation))
+        return this.#runs.callStep(deed.act, step.context(this.#run, operation))
       }),
     )
   }
@@ -201,7 +201,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   isInsideStep(): boolean {
-    return this.#runs.insideStep.getStore() === true
+    return this.#runs.isInsideStep()
   }
 
   draining(): Draining | undefined {
@@ -250,7 +250,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   async #transaction(step: StepRun, { deed }: Operation, settle: (returned: unknown) => SettledJob): Promise<unknown> {
     if (deed.kind !== 'tx') throw new Error(`${deed.kind} is no transaction`)
     const { store } = this.#runs.parts
-    const work = (tx: unknown): unknown => this.#runs.insideStep.run(true, deed.work, tx)
+    const work = (tx: unknown): unknown => this.#runs.callStep(deed.work, tx)
     try {
       return await store.transactions.transact({
         claim: this.#running.claimed,

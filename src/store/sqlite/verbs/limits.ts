@@ -46,6 +46,8 @@ const SUSPECTS_MAX = 1_000
 class SqliteLimits implements LimitSteps {
   readonly #session: Session
   readonly #now: number
+  /** The lanes that have ready jobs with keys. */
+  #withTurns: ReadonlySet<number> = new Set()
 
   constructor(session: Session, now: number) {
     this.#session = session
@@ -57,10 +59,10 @@ class SqliteLimits implements LimitSteps {
     const alive = session.statement(session.queries.isWorker).get(request.worker) !== undefined
     const { paused, hasTurns, failing } = claimNotesOf(session, this.#now)
     const limits = this.#queueLimits()
-    const withTurns = hasTurns ? this.#lanesWithTurns() : new Set<number>()
+    if (hasTurns) this.#withTurns = this.#lanesWithTurns()
     const lanes = [...session.lanes.all()].flatMap((lane) => {
       const isWhole = request.limits.has(lane.name) || limits.has(lane.queue)
-      if (paused.has(lane.queue) || (!isWhole && !withTurns.has(lane.lane))) return []
+      if (paused.has(lane.queue) || (!isWhole && !this.#withTurns.has(lane.lane))) return []
       return [{ ...lane, isWhole, ofQueue: limits.get(lane.queue) }]
     })
     const last = this.#lastTurns(lanes.map(({ lane }) => lane))
@@ -82,7 +84,9 @@ class SqliteLimits implements LimitSteps {
   }
 
   readSuspects(lanes: readonly FoundLane[]): LimitedSuspect[] {
-    const statement = this.#session.statement(this.#session.queries.limitedSuspects)
+    const { anySuspect, limitedSuspects } = this.#session.queries
+    if (this.#session.statement(anySuspect).get() === undefined) return []
+    const statement = this.#session.statement(limitedSuspects)
     const found = lanes.flatMap(({ lane, isWhole }) => {
       const { first, last } = turnsOfLane(lane)
       const keyed = statement.all(first, last, SUSPECTS_MAX) as LimitedSuspect[]
@@ -131,6 +135,7 @@ class SqliteLimits implements LimitSteps {
 
   /** The rotation: the turns after the last one, then the jobs without a key, then the turns up to the last one. */
   #nextOf({ lane, isWhole, last }: FoundLane, most: number): readonly number[] {
+    if (!this.#withTurns.has(lane)) return [lane]
     const { first, last: highest } = turnsOfLane(lane)
     const itself = isWhole ? [lane] : []
     if (last === null || last >= 0) return [...this.#turnsBetween(first, highest, most), ...itself]

@@ -46,6 +46,11 @@ export const limitQueries = {
     where l.lane = ? and l.state = 'ready' and l.fence is null and l.streak < 2
     order by l.sort, l.seq
     limit ?`,
+  anySuspect: `
+    select 1 as found
+    from millrace_live
+    where state = 'ready' and fence is null and streak >= 2
+    limit 1`,
   limitedSuspects: `
     select l.seq as ref, l.lane as turn, l.sort, j.rate_turn as rateTurn, j.weight, j.lane as lane, l.streak
     from millrace_live l indexed by millrace_live_suspect

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { addCoverage } from './campaign/campaign.js'
 import { LIMITS_MUST_COVER, runLimitSeed } from './campaign/limit-campaign.js'
 import { LIMIT_MUTANTS } from './mutants/limit-mutants.js'
-import { NotPlanted } from './mutants/mutants.js'
+import { expectFound } from './mutants/find-mutant.js'
 import type { Coverage } from '../src/testing/simulation/simulation.js'
 
 /** Limits, rates, turns and outages with crashes. `MILLRACE_LIMIT_SEEDS=1000` runs a whole campaign. */
@@ -30,13 +30,8 @@ describe('limits in a simulated fleet', () => {
   test.each(LIMIT_MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
     'the simulator finds: %s',
     { timeout: 300_000 },
-    async (name, mutant) => {
-      for (let seed = 1; seed <= SEEDS_MAX; seed += 1) {
-        const { error } = await runLimitSeed(seed, mutant.plants)
-        if (error instanceof NotPlanted) throw error
-        if (error !== undefined) return
-      }
-      expect.fail(`${name} was not found in ${SEEDS_MAX} seeds`)
+    async (_, mutant) => {
+      await expectFound(mutant, runLimitSeed, { seedsMax: SEEDS_MAX })
     },
   )
 })

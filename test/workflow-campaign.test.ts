@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { addCoverage } from './campaign/campaign.js'
 import { runWorkflowSeed, WORKFLOWS_MUST_COVER } from './campaign/workflow-campaign.js'
-import { NotPlanted } from './mutants/mutants.js'
+import { expectFound } from './mutants/find-mutant.js'
+import type { FoundAt } from './mutants/find-mutant.js'
 import { RARE_WORKFLOW_MUTANTS, WORKFLOW_MUTANTS } from './mutants/workflow-mutants.js'
 import type { Coverage } from '../src/testing/simulation/simulation.js'
 
@@ -10,6 +11,10 @@ const SEEDS = Number(process.env['MILLRACE_WORKFLOW_SEEDS'] ?? 8)
 const IS_WHOLE = process.env['MILLRACE_WORKFLOW_SEEDS'] !== undefined
 /** Seeds tried before a planted bug counts as not found. */
 const SEEDS_MAX = 60
+const FOUND_AT: FoundAt = {
+  'an event wakes no workflow': 2,
+  'an answer is written without its fence': 2,
+}
 
 describe('workflows in a simulated fleet', () => {
   const coverage: Coverage = {}
@@ -35,12 +40,7 @@ describe('workflows in a simulated fleet', () => {
 
   test.each(
     [...WORKFLOW_MUTANTS, ...(IS_WHOLE ? RARE_WORKFLOW_MUTANTS : [])].map((mutant) => [mutant.name, mutant] as const),
-  )('the simulator finds: %s', { timeout: 300_000 }, async (name, mutant) => {
-    for (let seed = 1; seed <= SEEDS_MAX; seed += 1) {
-      const { error } = await runWorkflowSeed(seed, mutant.plants)
-      if (error instanceof NotPlanted) throw error
-      if (error !== undefined) return
-    }
-    expect.fail(`${name} was not found in ${SEEDS_MAX} seeds`)
+  )('the simulator finds: %s', { timeout: 300_000 }, async (_, mutant) => {
+    await expectFound(mutant, runWorkflowSeed, { seedsMax: SEEDS_MAX, foundAt: FOUND_AT })
   })
 })

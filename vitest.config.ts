@@ -5,6 +5,9 @@ import type { TestSpecification } from 'vitest/node'
 /** One PostgreSQL server for the whole run, started when the first test needs it: `freshDatabase()`. */
 const POSTGRES = ['test/postgres/global-setup.ts']
 
+/** A thread for the heartbeat of each mill would be a large part of the time. */
+const THREADS = 'test/support/kept-threads.ts'
+
 /** Tests of what a user sees of a mill, on either store. A case that needs a file is skipped on PostgreSQL. */
 const BEHAVIOUR = [
   'engine',
@@ -110,6 +113,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: POSTGRES,
+          setupFiles: [THREADS],
         },
       },
       {
@@ -120,6 +124,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 180_000,
           globalSetup: POSTGRES,
+          setupFiles: [THREADS],
         },
       },
       {
@@ -130,7 +135,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 180_000,
           globalSetup: POSTGRES,
-          setupFiles: ['test/postgres/use-postgres.ts'],
+          setupFiles: [THREADS, 'test/postgres/use-postgres.ts'],
         },
       },
       {

@@ -314,7 +314,7 @@ describe('a paused queue', () => {
   test('resumes by itself at its time, without a poll and not before', async () => {
     const work = job('work', async () => Date.now())
     const mill = await started({ jobs: [work] })
-    const until = new Date(Date.now() + 400)
+    const until = new Date(Date.now() + 1_500)
     await mill.queue('default').pauseUntil(until)
     expect((await mill.queue('default').get()).pausedUntil).toEqual(until)
     const handle = await mill.enqueue(work)

@@ -197,7 +197,7 @@ describe('D7, D8: names', () => {
     expect(await handle.result()).toBe('known now')
   })
 
-  describe('a started mill that enqueues a job it does not define', () => {
+  describeAboveStore('a started mill that enqueues a job it does not define', () => {
     const stranger = job('stranger', async () => 'known now')
     const watched = (warned: string[]): Logger => {
       const nothing = (): void => undefined

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { category, InvalidOptionsError, InvalidPayloadError, job, millrace } from '../src/index.js'
 import type { Job, Mill, MillOptions } from '../src/index.js'
+import { describeAboveStore } from './support/above-store.js'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
 
@@ -206,7 +207,7 @@ test('keys take turns: the only job of a key starts before the second of most ot
   await t.close()
 })
 
-describe('a payload is refused, and nothing is written,', () => {
+describeAboveStore('a payload is refused, and nothing is written,', () => {
   const refused: readonly (readonly [string, Job<never, unknown>, unknown, RegExp])[] = [
     ['when the key function throws', keyed(() => boom('no tenant')), {}, /limit\.key threw .*no tenant/],
     ['when the key function is asynchronous', keyed(async () => 'a'), {}, /limit\.key must be synchronous/],
@@ -242,7 +243,7 @@ describe('a payload is refused, and nothing is written,', () => {
   })
 })
 
-describe('a definition is refused', () => {
+describeAboveStore('a definition is refused', () => {
   test.each([
     [{ limit: { max: 0 } }, /limit\.max must be a whole number from 1 to 1000000, got 0/],
     [{ limit: {} }, /limit\.max is missing/],

@@ -5,6 +5,7 @@ import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { category, CycleError, job, millrace, ParentMissingError } from '../src/index.js'
 import type { Handle, Mill, MillOptions } from '../src/index.js'
 import { testing } from '../src/testing/index.js'
+import { describeAboveStore } from './support/above-store.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
 /** Jobs that run after others, and flows, through the public API; on both stores. */
@@ -442,7 +443,7 @@ test('a missing parent in a bulk is reported with its item', async () => {
   await expect(call).rejects.toThrow(/after of item 1: no such job: "extract" with key "nobody"/)
 })
 
-describe('bad input to after', () => {
+describeAboveStore('bad input to after', () => {
   const id = '00000000-0000-7000-8000-000000000000'
   test.each<[string, unknown, RegExp]>([
     ['no array', 'x', /options\.after must be an array of handles, ids or \[job, key\], got "x"/],

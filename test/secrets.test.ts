@@ -7,6 +7,7 @@ import { Abort, category, event, job, millrace, workflow } from '../src/index.js
 import type { Context, JobRecord, Mill, MillOptions } from '../src/index.js'
 import { internalsOf } from '../src/mill/internals.js'
 import type { MillInternals } from '../src/mill/internals.js'
+import { describeAboveStore } from './support/above-store.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 import { rawTables } from './support/raw-tables.js'
 import { testing } from './support/testing.js'
@@ -245,7 +246,7 @@ describe('An encrypted workflow', () => {
 /** A job that returns its payload, and one mill after the other on the same store. */
 const echo = job('echo', { encrypt: true, run: (p: Secret) => p })
 
-describe('Keys', () => {
+describeAboveStore('Keys', () => {
   test('rotate: new values use the current key, and older ones are read as long as theirs is listed', async () => {
     const store = freshStore(folder)
     const before = await open(store, { jobs: [echo] })
@@ -335,7 +336,7 @@ describe('Keys', () => {
   })
 })
 
-describe('A sealed text', () => {
+describeAboveStore('A sealed text', () => {
   test('that is changed, or copied from another job or column, does not decrypt: its job is parked', async () => {
     const store = freshStore(folder)
     const mill = await open(store, { jobs: [echo] })
@@ -370,7 +371,7 @@ describe('A sealed text', () => {
   })
 })
 
-describe('encrypt', () => {
+describeAboveStore('encrypt', () => {
   test('may be switched on and off while jobs wait', async () => {
     const store = freshStore(folder)
     const plain = job('echo', (p: Secret) => p)

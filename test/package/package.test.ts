@@ -194,7 +194,8 @@ test('the command is installed as millrace, and migrates a file', async () => {
   expect(code).toBe(0)
 })
 
-describe.each(['5.5', '5.9', '7.0.2'])('TypeScript %s', (version) => {
+/** The oldest and the newest; what is between them compiles the same declarations in test/types.test.ts. */
+describe.each(['5.5', '7.0.2'])('TypeScript %s', (version) => {
   let tsc: string
 
   beforeAll(async () => {

@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -23,7 +24,7 @@ export async function openDoor(): Promise<() => Promise<void>> {
   if (process.env[DOOR] !== undefined) return async () => {} // Another project of the same run holds it.
   let starting: Promise<TestPostgres> | undefined
   const start = (): Promise<TestPostgres> =>
-    (starting ??= startPostgres(process.env['MILLRACE_POSTGRES_URL'] ? {} : { settings: SETTINGS }))
+    (starting ??= process.env['MILLRACE_POSTGRES_URL'] ? startPostgres() : startOwn())
   const door = createServer((_, response) => {
     start().then(
       ({ url }) => response.end(url),
@@ -37,6 +38,18 @@ export async function openDoor(): Promise<() => Promise<void>> {
     door.closeAllConnections()
     await (await starting)?.stop()
   }
+}
+
+/** Each connection proves its password with 4,096 hashes by default, and each mill opens several connections. */
+async function startOwn(): Promise<TestPostgres> {
+  const server = await startPostgres({ settings: SETTINGS })
+  const client = new Client(server.url)
+  await client.connect()
+  // Older servers than PostgreSQL 16 have no such setting.
+  await client.query(`select set_config(name, '1', false) from pg_settings where name = 'scram_iterations'`)
+  await client.query(`alter role postgres password '${new URL(server.url).password}'`)
+  await client.end()
+  return server
 }
 
 /** A database for this test alone, in the server that the run shares. */

@@ -31,11 +31,13 @@ export const hintCases: readonly ContractCase[] = [
     assert.equal(await insert({ key: 'later', due: { inMs: 5_000 } }), 'due 5000')
   }),
 
-  contract('a move of a keyed job reports when it is due then', async (b) => {
+  contract('a move of a keyed job reports when it is due and expires then', async (b) => {
     await b.one({ key: 'k', due: { inMs: 50_000 } })
-    const move = (inMs: number): Promise<string> =>
-      hinted(b, () => b.insert([b.job({ key: 'k', due: { inMs } })], 'move'))
+    const move = (inMs: number, expires: { inMs: number } | null = null): Promise<string> =>
+      hinted(b, () => b.insert([b.job({ key: 'k', due: { inMs }, expires })], 'move'))
     assert.equal(await move(20_000), 'due 20000')
+    assert.equal(await move(20_000, { inMs: 8_000 }), 'due 8000')
+    assert.equal(await move(0, { inMs: 8_000 }), 'ready due 8000')
     assert.equal(await move(0), 'ready')
     assert.equal(await hinted(b, () => b.insert([b.job({ key: 'k' })], 'replace')), 'ready settled')
   }),

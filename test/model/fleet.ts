@@ -219,6 +219,8 @@ export class Fleet {
   transact: ModelDatabase['transact'] = async (calls, commits) => {
     const answers = await this.#database.transact(calls, commits)
     this.#notifyStores()
+    // On PostgreSQL the notification of this commit would say it.
+    this.#dueIn(0)
     return answers
   }
 

@@ -98,6 +98,7 @@ export async function putIn(session: Session, moved: readonly Moved<StoredJob>[]
     session.groupMoves.enter(job, state)
     if (state === 'ready') session.note({ ready: true })
     else if (isTimed(state)) session.note({ dueInMs: Math.max(0, job.dueAt - now) })
+    if (job.expiresAt !== null) session.note({ dueInMs: Math.max(0, job.expiresAt - now) })
   }
 }
 

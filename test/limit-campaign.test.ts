@@ -3,12 +3,20 @@ import { addCoverage } from './campaign/campaign.js'
 import { LIMITS_MUST_COVER, runLimitSeed } from './campaign/limit-campaign.js'
 import { LIMIT_MUTANTS } from './mutants/limit-mutants.js'
 import { expectFound } from './mutants/find-mutant.js'
+import type { FoundAt } from './mutants/find-mutant.js'
 import type { Coverage } from '../src/testing/simulation/simulation.js'
 
 /** Limits, rates, turns and outages with crashes. `MILLRACE_LIMIT_SEEDS=1000` runs a whole campaign. */
 const SEEDS = Number(process.env['MILLRACE_LIMIT_SEEDS'] ?? 8)
 /** Seeds tried before a planted bug counts as not found. */
 const SEEDS_MAX = 100
+const FOUND_AT: FoundAt = {
+  'no turn is remembered': 2,
+  'a window ends before its time, as by the clock of a worker': 4,
+  'a lane is probed at every promotion': 5,
+  'retries are not held': 5,
+  'held retries are never released': 5,
+}
 
 describe('limits in a simulated fleet', () => {
   const coverage: Coverage = {}
@@ -31,7 +39,7 @@ describe('limits in a simulated fleet', () => {
     'the simulator finds: %s',
     { timeout: 300_000 },
     async (_, mutant) => {
-      await expectFound(mutant, runLimitSeed, { seedsMax: SEEDS_MAX })
+      await expectFound(mutant, runLimitSeed, { seedsMax: SEEDS_MAX, foundAt: FOUND_AT })
     },
   )
 })

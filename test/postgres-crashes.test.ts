@@ -56,6 +56,9 @@ async function untilEnded(mill: Mill, count: number): Promise<void> {
   await expect.poll(left, { timeout: 40_000, interval: 200 }).toBe(0)
 }
 
+/** `npm run torture -- kill --store postgres` kills more. */
+const KILLS = 5
+
 test(
   'workers killed repeatedly under load run every acknowledged job, and none twice without a crash',
   { timeout: 120_000 },
@@ -67,9 +70,9 @@ test(
     const children = [start(), start(), start()]
     const everybody = [...children]
     let acked = 0
-    const end = Date.now() + 12_000
+    let kills = 0
     const enqueue = async (): Promise<void> => {
-      while (Date.now() < end) {
+      while (kills < KILLS) {
         const from = acked
         await mill.enqueueMany(
           'work',
@@ -81,8 +84,9 @@ test(
     }
     const kill = async (): Promise<void> => {
       await Promise.all(children.map((child) => child.receives('up')))
-      for (let victim = 0; Date.now() < end; victim = (victim + 1) % 3) {
-        await pause(1_200)
+      for (; kills < KILLS; kills += 1) {
+        await pause(1_000)
+        const victim = kills % 3
         await children[victim]?.kill()
         children[victim] = start()
         everybody.push(children[victim] as Child)
@@ -99,8 +103,7 @@ test(
     // A killed process may have run a job without reporting it, never the other way round.
     expect(found.filter(({ n, crashed }) => (runs.get(n) ?? 0) > crashed + 1)).toEqual([])
     const again = found.filter(({ crashed }) => crashed > 0).length
-    console.log(`${acked} jobs, ${everybody.length - 3} kills, ${again} jobs ran again`)
-    expect(everybody.length).toBeGreaterThan(5)
+    console.log(`${acked} jobs, ${KILLS} kills, ${again} jobs ran again`)
     await mill.close()
   },
 )

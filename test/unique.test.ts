@@ -208,7 +208,7 @@ describe('through the public API', () => {
 /** Eight real processes on one store, started at the same moment. */
 const processes = useProcesses()
 const PROCESSES = 8
-const VALUES = 40
+const VALUES = 15
 
 interface Told {
   readonly policy: string
@@ -281,7 +281,7 @@ describe('with eight processes at once', () => {
     const windowMs = 150
     const { children, go } = crowd(`
       await mill.start()
-      const end = Date.now() + 2_000
+      const end = Date.now() + 1_500
       while (Date.now() < end) await tell('ignore', 0, mill.enqueue(work, { me }, { unique: { by: () => 0, for: ${windowMs}, while: 'waiting' } }))
       say('told', { told }); await mill.close()`)
     await go()

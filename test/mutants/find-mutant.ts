@@ -13,7 +13,7 @@ export type FoundAt = { readonly [mutant: string]: number }
 export async function expectFound(
   { name, plants }: Mutant,
   run: (seed: number, plants: Plants) => Promise<{ readonly error: unknown }>,
-  { seedsMax, foundAt = {} }: { readonly seedsMax: number; readonly foundAt?: FoundAt },
+  { seedsMax, foundAt }: { readonly seedsMax: number; readonly foundAt: FoundAt },
 ): Promise<void> {
   for (let seed = 0; seed <= seedsMax; seed += 1) {
     const tried = seed === 0 ? (foundAt[name] ?? 1) : seed

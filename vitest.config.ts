@@ -29,6 +29,7 @@ const BEHAVIOUR = [
   'seams',
   'actions',
   'lists',
+  'statistics',
   'why',
   'health',
   'find-scan',

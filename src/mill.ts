@@ -4,6 +4,8 @@ import { pauseQueueUntil, queueHandle } from './client/commands/queues.js'
 import type { QueueParts } from './client/commands/queues.js'
 import { enqueueThroughHooks } from './client/enqueue/enqueue-hooks.js'
 import type { EnqueueVerbs } from './client/enqueue/enqueue-hooks.js'
+import { statsOf } from './client/statistics/stats.js'
+import type { Stats } from './client/statistics/stats.js'
 import { defaultCodec } from './codec/codec.js'
 import { givenOf } from './codec/options-object.js'
 import { ClosedError } from './errors.js'
@@ -122,6 +124,7 @@ class Millrace implements Omit<
   /** Runs start and stop one after the other, also when callers overlap. */
   #changing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
+  #stats: Stats | undefined
   #warned = 0
   #goneError: Error | undefined
 
@@ -241,6 +244,9 @@ class Millrace implements Omit<
   groups: Mill['groups'] = (options) => this.#client.groups(options)
   sequences: Mill['sequences'] = (options) => this.#client.sequences(options)
   audit: Mill['audit'] = (options) => this.#client.audit(options)
+  get stats(): Stats {
+    return (this.#stats ??= statsOf({ store: this.#store, world: this.#world }))
+  }
   queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
   group: Mill['group'] = (id, options) => this.#client.group(id, options)
   delete: Mill['delete'] = (id, options) => this.#client.delete(id, options)

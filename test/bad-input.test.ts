@@ -759,11 +759,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     },
   )
 
-  test.each(['stats'])('mill.%s is refused by name, as not yet built', async (part) => {
-    const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())
-    expect(error.code).toBe('E_NOT_YET')
-  })
-
   test.each<unknown>(['', 5, null, undefined, 'a\nb', 'q'.repeat(201), {}])(
     'queue refuses the name %j',
     async (name) => {

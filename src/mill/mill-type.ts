@@ -7,6 +7,7 @@ import type { Sequence } from '../client/sequence/sequence.js'
 import type { SequenceOptions } from '../client/sequence/write-sequence.js'
 import type { BulkCommandOptions, BulkPreview, BulkResult } from '../client/commands/command-all.js'
 import type { AuditOptions, AuditRecord } from '../client/read/audit.js'
+import type { Stats } from '../client/statistics/stats.js'
 import type { FindPageOptions, FoundJobs } from '../client/read/find-page.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from '../client/read/lists.js'
 import type { Page, PageOptions } from '../client/read/page.js'
@@ -333,6 +334,8 @@ export interface Mill {
   sequences(options?: PageOptions): Promise<Page<SequenceRecord>>
   /** One page of the audit trail, newest first: the commands that were given with an `actor`. */
   audit(options?: AuditOptions): Promise<Page<AuditRecord>>
+  /** Statistics of the whole store: queues, retries, durations, series over time, error groups. */
+  readonly stats: Stats
   /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` apply to every process. */
   queue(name: string): QueueHandle
   /**

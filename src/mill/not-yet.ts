@@ -1,8 +1,8 @@
 import { NotYetError } from '../errors.js'
 
-/** How a verb that is not built yet is refused: its promise rejects, the call throws, or reading the property throws. */
+/** How a verb that is not built yet is refused: its promise rejects, or the call throws. */
 interface Refusal {
-  readonly how: 'reject' | 'throw' | 'throw when read'
+  readonly how: 'reject' | 'throw'
   /** What to use until it is built. */
   readonly instead: string
 }
@@ -23,7 +23,6 @@ export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   dashboard: { how: 'reject', instead: LIST },
   events: { how: 'throw', instead: POLL_OR_HOOK },
   changes: { how: 'throw', instead: POLL_OR_HOOK },
-  stats: { how: 'throw when read', instead: 'count the attempts in hooks.settle' },
 }
 
 /** Refuses them by name: "mill.send is not a function" would say neither that it is planned nor what to use instead. */
@@ -31,8 +30,7 @@ export function refuseNotYet(prototype: object): void {
   for (const [verb, { how, instead }] of Object.entries(NOT_YET_VERBS)) {
     if (how === 'reject')
       define(prototype, verb, { value: () => Promise.reject(new NotYetError(`mill.${verb}()`, instead)) })
-    else if (how === 'throw') define(prototype, verb, { value: () => refuse(`mill.${verb}()`, instead) })
-    else define(prototype, verb, { get: () => refuse(`mill.${verb}`, instead) })
+    else define(prototype, verb, { value: () => refuse(`mill.${verb}()`, instead) })
   }
 }
 

@@ -2,6 +2,7 @@ import { appendLog } from '../job/attempt/attempt-log.js'
 import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/rules/decide.js'
 import { decide } from '../job/rules/decide.js'
 import type { AttemptHealth } from '../job/rules/outage.js'
+import { attemptStatistics } from '../job/statistics/attempt-statistics.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import type { ClaimedJob, SettledJob } from './store.js'
 
@@ -14,6 +15,8 @@ export interface EndedAttempt<Run = undefined> {
   readonly lines?: readonly string[] | undefined
   /** How the thread or process of the handler ended, when that did not return or throw. */
   readonly exit?: string | undefined
+  /** The job is a workflow. */
+  readonly isWorkflow?: boolean | undefined
   /** What the attempt says of the outage of its lane. */
   readonly health?: AttemptHealth | undefined
   /** The caller's own record of the attempt; passed through and not read. */
@@ -58,6 +61,7 @@ export function settleJob<Run>(
     keepMs: settlement.keepMs,
     isParent: claimed.isParent,
     health: ended.health,
+    statistics: attemptStatistics(claimed, outcome, ended),
     // Part of the literal and not spread in: the worker builds one of these for every attempt.
     running: ended.running,
   }

@@ -4,6 +4,7 @@ import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { JobTurn } from '../job/rules/turns.js'
 import type { AttemptHealth, Probe } from '../job/rules/outage.js'
+import type { AttemptStatistics } from '../job/statistics/attempt-statistics.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { Census } from './census.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
@@ -402,6 +403,8 @@ export interface SettledJob extends Claim {
   readonly isParent?: boolean | undefined
   /** What the attempt says of the outage of its lane; undefined: nothing. */
   readonly health?: AttemptHealth | undefined
+  /** What the attempt adds to the statistics; undefined: no attempt ended, only a claim. */
+  readonly statistics?: AttemptStatistics | undefined
   /** A row of the job's log that is written in the same transaction. */
   readonly step?: NewStep | undefined
   /** Only the step is written, and the claim goes on: an item of a sequence that settles itself and is not the last. */

@@ -1,8 +1,14 @@
 import { expect } from 'vitest'
+import { Abort, job } from '../../src/index.js'
 import type { Bound } from './bound.js'
 import { noop, refusedAbove, text } from './bound.js'
 
 const INVALID = 'E_INVALID_OPTIONS'
+
+/** Fails for good, with a message of this length. */
+const failing = job('failing', (length: number) => {
+  throw new Abort(text(length))
+})
 
 /** Limits of what people read and write about a store. */
 export const observingLimits: readonly Bound[] = [
@@ -29,6 +35,53 @@ export const observingLimits: readonly Bound[] = [
       const refusal = { code: INVALID, text: /ids must be at most 50, got 51/ }
       const answers = await refusedAbove(size, 50, () => mill.why(Array<string>(size).fill('none')), refusal)
       if (answers !== undefined) expect(answers).toHaveLength(size)
+    },
+  },
+  {
+    of: 'src/client/statistics/options.ts#SERIES_MAX',
+    at: 2_000,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const to = new Date('2026-11-16T12:00:00Z')
+      const from = new Date(to.getTime() - (size - 1) * 86_400_000)
+      const refusal = { code: INVALID, text: /bucket must make at most 2000 points, got 2001/ }
+      const points = await refusedAbove(size, 2_000, () => mill.stats.series({ from, to, bucket: '1d' }), refusal)
+      if (points !== undefined) expect(points).toHaveLength(size)
+    },
+  },
+  {
+    of: 'src/client/statistics/options.ts#DAYS_MAX',
+    at: 36_500,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const refusal = { code: INVALID, text: /days must be a number of days above 0, up to 36500, or Infinity/ }
+      await refusedAbove(size, 36_500, () => mill.stats.retries({ days: size }), refusal)
+    },
+  },
+  {
+    of: 'src/store/rows/attempt-counts.ts#SAMPLES_MAX',
+    at: 5,
+    on: 'both',
+    holds: async (size, bench) => {
+      const kit = await bench.kit({ jobs: [failing] })
+      await bench.grow(size, (missing) => kit.mill.enqueueMany(failing, Array<number>(missing).fill(size)))
+      await kit.drain()
+      const [group] = (await kit.mill.stats.errorGroups()).rows
+      expect([group?.count, group?.samples.length]).toEqual([size, Math.min(5, size)])
+    },
+  },
+  {
+    of: 'src/job/statistics/failure.ts#SAMPLE_MESSAGE_MAX',
+    at: 300,
+    on: 'none',
+    holds: async (size, bench) => {
+      const kit = await bench.kit({ jobs: [failing] })
+      await kit.mill.enqueue(failing, size)
+      await kit.drain()
+      const [group] = (await kit.mill.stats.errorGroups()).rows
+      expect(group?.samples.at(-1)?.message).toHaveLength(Math.min(300, size))
     },
   },
   {

@@ -122,7 +122,7 @@ export const readPages: readonly Bound[] = [
     at: 10_000,
     on: 'both',
     isLong: 'postgres',
-    also: ['src/store/find.ts#READY_MAX'],
+    also: ['src/store/find.ts#READY_MAX', 'src/store/observing/statistics.ts#QUEUE_COUNT_MAX'],
     holds: async (size, bench) => {
       const { mill } = await bench.kit()
       await growTo(bench, mill, size)
@@ -130,6 +130,8 @@ export const readPages: readonly Bound[] = [
       expect(await mill.count({})).toEqual(counted)
       // Ready jobs are looked up by state up to the same number.
       expect(await mill.count({ state: 'ready' })).toEqual(counted)
+      const queues = Object.values(await mill.stats.queues())
+      expect(queues.map(({ ready, exact }) => ({ count: ready, exact }))).toEqual([counted])
       expect(await found(mill, { state: 'ready', order: 'newest', limit: 2 })).toEqual([size - 1, size - 2])
       expect(await found(mill, { state: 'ready', order: 'oldest', limit: 2 })).toEqual([0, 1])
     },

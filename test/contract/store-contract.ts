@@ -23,6 +23,7 @@ import { quarantineCases } from './quarantine.js'
 import { rescueCases } from './rescue.js'
 import { sequenceCases } from './sequences.js'
 import { settlingCases } from './settling.js'
+import { statisticsCases } from './statistics.js'
 import { successorCases } from './successors.js'
 import { concurrentCommandCases } from './concurrent-commands.js'
 import { workflowCallCases } from './workflow-calls.js'
@@ -62,6 +63,7 @@ export const storeContract: readonly ContractCase[] = [
   ...workflowCommandCases,
   ...workflowCallCases,
   ...auditCases,
+  ...statisticsCases,
   ...listCases,
   ...censusCases,
   ...hintCases,

@@ -64,6 +64,13 @@ export async function fillTables(client: Client, rows: number): Promise<void> {
     `insert into ${s}.groups (grp, sealed_at) select 'g' || i, case when i = 10 then 1 end from ${made} where i % 5 = 0 order by 1`,
     `insert into ${s}.group_counts (grp, queue, state, members) select 'g' || i, 'q1', 'done', 1 from ${made} where i % 5 = 0 order by 1`,
     `insert into ${s}.group_moves (grp, queue, state, members) select 'g' || i, 'q1', 'done', 1 from ${made} where i % 5 = 0`,
+    // Upkeep keeps this table short.
+    `insert into ${s}.stats_moves (queue, name, at, done, failed, retried, failures)
+     select 'q' || lane, 'n' || lane, i, 1, 0, 0, case when i % 50 = 0 then '[]' end from ${made} where i <= 200`,
+    `insert into ${s}.stats (queue, name, span, at, done, failed, retried)
+     select distinct 'q' || lane, 'n' || lane, 60000, i, 1, 0, 0 from ${made} where i % 5 = 0 order by 1, 2, 3, 4`,
+    `insert into ${s}.failures (queue, name, at, fingerprint, error, place, count, first_seen, last_seen, samples)
+     select 'q' || lane, 'n' || lane, 5 + i / 5 % 400, 'f' || i, 'e', '', 1, 1, 1, '[]' from ${made} where i % 5 = 0 order by 1, 2, 3, 4`,
     `insert into ${s}.schedules (id, revision, spec, created_at, next_at) select 's' || i, 1, '', 0, ${FAR} + i from ${made} where i % 5 = 0`,
     `insert into ${s}.ticks (schedule, at, by_hand, outcome, fired_at)
      select 's' || i % ${Math.ceil(rows / 500)}, i, false, 'skipped', 0 from ${made} where i % 5 = 0`,

@@ -58,6 +58,7 @@ function statementsOf(prefix: string, queries: object, cases: Readonly<Record<st
 }
 
 const json = JSON.stringify
+const COUNTED = json([{ queue: 'q2', name: 'n2', done: 1, failed: 0, retried: 0, wait: '1,1,1,1,1,1', run: null }])
 const list = (...refs: (bigint | number | string)[]): string => `{${refs.join(',')}}`
 const FUTURE = '5000000000000'
 const LAST = '9223372036854775807'
@@ -120,7 +121,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     'true',
     null,
   ]
-  const end = [null, list(held.fence), list(held.ref), list(held.fence), list(1), '1', 'w1', '["{}"]', list()]
+  const end = [null, list(held.fence), list(held.ref), list(held.fence), list(1), '1', 'w1', '["{}"]', list(), COUNTED]
   return {
     now: [],
     notify: ['nobody'],
@@ -284,6 +285,35 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     reportWorker: ['w1', '{}'],
     listWorkers: ['', '50'],
     runningOf: [json(['w1', 'w2'])],
+    countAttempts: [null, COUNTED],
+    readStats: [json([{ spanMs: 3_600_000, from: 0, to: 10 }]), null, null, '0', '10'],
+    firstStatMove: [],
+    foldAlone: [],
+    takeStatMoves: ['10'],
+    readBuckets: [json([{ queue: 'q2', name: 'n2', span: 60_000, at: 2 }])],
+    putBuckets: [json([{ queue: 'q2', name: 'n2', span: 60_000, at: 2, done: 1, failed: 0, retried: 0 }])],
+    trimStats: ['60000', '2'],
+    readDayFailures: [json([{ queue: 'q2', name: 'n2', at: 2 }])],
+    putFailures: [
+      json([
+        {
+          queue: 'q2',
+          name: 'n2',
+          at: 2,
+          fingerprint: 'f',
+          error: 'e',
+          place: '',
+          count: 1,
+          first_seen: 1,
+          last_seen: 1,
+          samples: '[]',
+        },
+      ]),
+    ],
+    trimFailures: ['6'],
+    readFailures: [null, null, '395'],
+    firstSeen: [json(['f10', 'f15'])],
+    countQueues: ['10'],
     whyParents: [list(refOf(1), refOf(2)), '1000'],
     whyHolders: [list(refOf(1), refOf(2))],
     whyWaits: [list(refOf(1), refOf(2))],
@@ -312,7 +342,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     dropReports: [refs],
     endPlain: end,
     endPlainAmong: end,
-    endForgotten: [list(held.fence), list(held.ref), list(held.fence), list(), ref, ref],
+    endForgotten: [list(held.fence), list(held.ref), list(held.fence), list(), ref, ref, null, COUNTED],
     lockLeases: [list(held.fence)],
     lockLeasesOf: ['w1'],
     ownedJobs: [json([{ ref, fence }])],

@@ -217,6 +217,9 @@ function observingStore({ store: { observing }, keys, seals }: Context): Store['
       const page = await observing.listSequences(query)
       return { ...page, rows: page.rows.map((row) => openSequenceRow(keys, row.id, row)) }
     },
+    readStatistics: (...args) => observing.readStatistics(...args),
+    countQueues: () => observing.countQueues(),
+    readFailures: (...args) => observing.readFailures(...args),
     readWhy: async (ids) => {
       const facts = await observing.readWhy(ids)
       return { ...facts, jobs: facts.jobs.map((job) => job && { ...job, row: open(job.row) }) }

@@ -122,10 +122,16 @@ export function sealSettled<Settled extends SettledJob>(keys: Keyring, settled: 
     ...settled,
     result: result === null ? null : sealValue(keys, result, owner, 'result'),
     error: isPlain ? error : sealError(keys, error, owner),
+    statistics: withoutMessage(settled.statistics),
     reason: reason !== null && isSecretReason(settled) ? keys.seal(reason, owner, 'reason') : reason,
     log: sealLog(keys, log, owner),
     ...(step === undefined ? {} : { step: sealStep(keys, step, owner) }),
   }
+}
+
+/** The class and the place of an error are code; its message may quote the payload. */
+function withoutMessage(statistics: SettledJob['statistics']): SettledJob['statistics'] {
+  return statistics?.failure == null ? statistics : { ...statistics, failure: { ...statistics.failure, message: null } }
 }
 
 /** A settlement as it was written. */

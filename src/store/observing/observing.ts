@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditPage, AuditQuery } from './audit.js'
 import type { ListPage, ListQuery, WorkerListed } from './lists.js'
+import type { FailureGroup, FailuresQuery, QueueCount, Statistics, StatisticsQuery } from './statistics.js'
 import type { WhyFacts } from './why.js'
 
 /** The observing role: what people read of the whole store, one bounded page at a time. */
@@ -14,6 +15,12 @@ export interface ObservingStore<Group, Sequence, Row, Queue> {
   listGroups(query: ListQuery): Promise<ListPage<Group>>
   /** Sequences, the newest first, before this ref. */
   listSequences(query: { readonly limit: number; readonly before: number | null }): Promise<ListPage<Sequence>>
+  /** Counts and durations of the attempts that ended within a window, by lane and bucket. */
+  readStatistics(query: StatisticsQuery): Promise<Statistics>
+  /** The jobs of each queue that has any, by state: unfinished ones and those that failed. All queues have a row for `ready`. */
+  countQueues(): Promise<readonly QueueCount[]>
+  /** The error groups with a failure within the window, the latest first. */
+  readFailures(query: FailuresQuery): Promise<readonly FailureGroup[]>
   /** What decides why these jobs are not running, one entry for each id. */
   readWhy(ids: readonly string[]): Promise<WhyFacts<Row, Queue>>
 }

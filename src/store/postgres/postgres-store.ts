@@ -132,7 +132,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       max: INSERT_MAX,
     })
     const plain: Run = (work) => this.#plain(this.#work, work)
-    this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)
+    const transact: Run = (work) => this.#run.transact(work, 0, this.#work)
+    this.#prune = new PostgresPrune(opened, { plain, transact, receipts: this.#run.receipts })
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), withReceipts: this.#run }
     this.#verbs = verbRunner(parts)
     this.schedules = new Schedules(this.#verbs)

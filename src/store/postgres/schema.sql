@@ -19,6 +19,19 @@ create table millrace.expiring (
   ref bigint not null
 );
 
+create table millrace.failures (
+  queue text not null,
+  name text not null,
+  at bigint not null,
+  fingerprint text not null,
+  error text not null,
+  place text not null,
+  count bigint not null,
+  first_seen bigint not null,
+  last_seen bigint not null,
+  samples text not null
+) with (fillfactor=70);
+
 create table millrace.group_counts (
   grp text not null,
   queue text not null,
@@ -252,6 +265,31 @@ create table millrace.slots (
   fence bigint not null
 ) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=1000);
 
+create table millrace.stats (
+  queue text not null,
+  name text not null,
+  span bigint not null,
+  at bigint not null,
+  done bigint not null,
+  failed bigint not null,
+  retried bigint not null,
+  wait text,
+  run text
+) with (fillfactor=70);
+
+create table millrace.stats_moves (
+  number bigint generated always as identity not null,
+  queue text not null,
+  name text not null,
+  at bigint not null,
+  done bigint not null,
+  failed bigint not null,
+  retried bigint not null,
+  wait text,
+  run text,
+  failures text
+) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=10000);
+
 create table millrace.steps (
   number bigint generated always as identity not null,
   ref bigint not null,
@@ -345,6 +383,8 @@ alter table millrace.audit add constraint audit_pkey PRIMARY KEY (number);
 
 alter table millrace.expiring add constraint expiring_pkey PRIMARY KEY (expires_at, ref);
 
+alter table millrace.failures add constraint failures_pkey PRIMARY KEY (queue, name, at, fingerprint);
+
 alter table millrace.group_counts add constraint group_counts_pkey PRIMARY KEY (grp, queue, state);
 
 alter table millrace.groups add constraint groups_check CHECK (((completed_at IS NULL) OR (sealed_at IS NOT NULL)));
@@ -423,6 +463,10 @@ alter table millrace.schedules add constraint schedules_pkey PRIMARY KEY (id);
 
 alter table millrace.slots add constraint slots_pkey PRIMARY KEY (bucket, ref);
 
+alter table millrace.stats add constraint stats_pkey PRIMARY KEY (queue, name, span, at);
+
+alter table millrace.stats_moves add constraint stats_moves_pkey PRIMARY KEY (number);
+
 alter table millrace.steps add constraint steps_check CHECK (((no IS NULL) = (answered_at IS NULL)));
 
 alter table millrace.steps add constraint steps_pkey PRIMARY KEY (number);
@@ -448,6 +492,8 @@ alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 alter table millrace.workflows add constraint workflows_pkey PRIMARY KEY (ref);
 
 CREATE INDEX audit_keep ON millrace.audit USING btree (keep_until) WHERE (keep_until IS NOT NULL);
+
+CREATE INDEX failures_fingerprint ON millrace.failures USING btree (fingerprint, at);
 
 CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
 

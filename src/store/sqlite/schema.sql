@@ -1,5 +1,7 @@
 CREATE INDEX millrace_audit_keep on millrace_audit (keep_until) where keep_until is not null;
 
+CREATE INDEX millrace_failures_fingerprint on millrace_failures (fingerprint, at);
+
 CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
 
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
@@ -68,6 +70,21 @@ CREATE TABLE millrace_audit (
 CREATE TABLE millrace_clock_steps (
   seq integer primary key
 ) strict;
+
+CREATE TABLE millrace_failures (
+  queue text not null,
+  name text not null,
+  -- The day.
+  at integer not null,
+  fingerprint text not null,
+  error text not null,
+  place text not null,
+  count integer not null,
+  first_seen integer not null,
+  last_seen integer not null,
+  samples text not null,
+  primary key (queue, name, at, fingerprint)
+) strict, without rowid;
 
 CREATE TABLE millrace_group_counts (
   grp text not null,
@@ -292,6 +309,33 @@ CREATE TABLE millrace_slots (
   fence integer not null,
   primary key (bucket, seq)
 ) strict, without rowid;
+
+CREATE TABLE millrace_stats (
+  queue text not null,
+  name text not null,
+  -- The length of the bucket in ms.
+  span integer not null,
+  at integer not null,
+  done integer not null,
+  failed integer not null,
+  retried integer not null,
+  wait text,
+  run text,
+  primary key (queue, name, span, at)
+) strict, without rowid;
+
+CREATE TABLE millrace_stats_moves (
+  number integer primary key,
+  queue text not null,
+  name text not null,
+  at integer not null,
+  done integer not null,
+  failed integer not null,
+  retried integer not null,
+  wait text,
+  run text,
+  failures text
+) strict;
 
 CREATE TABLE millrace_steps (
   number integer primary key,

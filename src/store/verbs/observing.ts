@@ -1,6 +1,7 @@
 import type { Store } from '../store.js'
 import { readAudit, writeAudit } from './audit.js'
 import { listGroups, listSequences, listWorkers } from './lists.js'
+import { countQueues, readFailures, readStatistics } from './statistics.js'
 import { readWhy } from './why.js'
 import type { VerbRunner } from './verb.js'
 
@@ -15,6 +16,9 @@ export function observingVerbs(verbs: VerbRunner): Store['observing'] {
       }),
     listWorkers: (query) => verbs.read((session) => listWorkers(session, query)),
     listGroups: (query) => verbs.read((session) => listGroups(session, query)),
+    readStatistics: (query) => verbs.read((session) => readStatistics(session, query)),
+    countQueues: () => verbs.read(countQueues),
+    readFailures: (query) => verbs.read((session) => readFailures(session, query)),
     readWhy: (ids) => verbs.read((session) => readWhy(session, ids)),
     listSequences: (query) => verbs.read((session) => listSequences(session, query)),
   }

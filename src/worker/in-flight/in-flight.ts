@@ -454,6 +454,7 @@ export class InFlight implements AttemptHost {
         // The lines of an item that ended well are in its row.
         lines: isItemDone || outcome.kind === 'yielded' ? undefined : running?.lines,
         exit: running?.exit,
+        isWorkflow: running?.workflow !== undefined,
         health: this.#healthOf(job, outcome),
         running,
       },

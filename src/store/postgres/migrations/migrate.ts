@@ -9,6 +9,7 @@ import { schedules } from './0001-schedules.js'
 import { limits } from './0001-limits.js'
 import { links } from './0001-links.js'
 import { longWork } from './0001-long-work.js'
+import { statistics } from './0001-statistics.js'
 import { times } from './0001-times.js'
 
 /**
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly {
       ...audit(schema),
       ...longWork(schema),
       ...limits(schema),
+      ...statistics(schema),
       ...addJob(schema, channel),
     ],
   },

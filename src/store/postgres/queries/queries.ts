@@ -17,6 +17,7 @@ import { auditQueries } from './observing/audit.js'
 import { healthQueries } from './observing/health.js'
 import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './long-work/sequences.js'
+import { statisticsQueries } from './observing/statistics.js'
 import { whyQueries } from './observing/why.js'
 import { limitQueries } from './limits/limits.js'
 import { outageQueries } from './limits/outages.js'
@@ -57,6 +58,7 @@ const statements = {
   ...auditQueries,
   ...healthQueries,
   ...listQueries,
+  ...statisticsQueries,
   ...whyQueries,
   ...sequenceQueries,
   ...sessionQueries,

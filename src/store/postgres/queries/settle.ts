@@ -1,4 +1,6 @@
 import {
+  clock,
+  countedAttempts,
   s,
   given,
   sort,
@@ -22,12 +24,13 @@ export const settleQueries = {
    * that has already ended raises an error, which is expensive and never happens; to guard against it would slow every
    * settlement.
    */
-  endPlain: endPlain(''),
+  endPlain: endPlain(true),
   /** In a transaction with other settlements, which an error would undo too. It takes a third longer. */
-  endPlainAmong: endPlain('on conflict (ref) do nothing'),
+  endPlainAmong: endPlain(false),
   /** The same for jobs that are deleted when they end. The bounds exclude partitions without any of them. */
   endForgotten: `
-    with held as materialized (
+    with clock as materialized (select coalesce($7::text::bigint, ${clock}) as now),
+    held as materialized (
       select e.fence, e.refs, e.released, e.has_request from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
     mine as materialized (
       select each.ref
@@ -44,11 +47,15 @@ export const settleQueries = {
     ended as (
       delete from ${s}.jobs j
       where j.ref between $5::text::bigint and $6::text::bigint and j.ref = any(array(select ref from free))
+        -- All of them or none: the counts are those of all of them.
+        and (select count(*) from free) = cardinality($2::text::bigint[])
       returning j.ref, 'done'::text as state),
     ${noteParents},
     closed as (
       delete from ${s}.leases
-      where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[]))
+      where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[])),
+    counted as (${countedAttempts('$8')}
+      where (select count(*) from ended) = cardinality($2::text::bigint[]))
     select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
            (select count(*)::integer from noted) as parents
     from ended`,

@@ -114,7 +114,20 @@ export const isPaused = (queue: string): string => `(
 export const isLimited = (queue: string): string => `(
     (select q.queue from ${s}.queue_limits q where q.queue = ${queue}) is not null)`
 
-export const endPlain = (onConflict: string): string => `
+/** The rows of `stats_moves` that a settlement appends, of a JSON parameter; `clock` has the time. */
+export const countedAttempts = (given: string): string => `
+      insert into ${s}.stats_moves (queue, name, at, done, failed, retried, wait, run, failures)
+      select a.queue, a.name, now, a.done, a.failed, a.retried, a.wait, a.run, a.failures
+      from clock, json_to_recordset(${given}::text::json) as a (
+        queue text, name text, done bigint, failed bigint, retried bigint, wait text, run text, failures text)`
+/** Of all leases of the batch: none is gone, and none of the jobs was released or has a request. */
+const allHeld = `(
+        select count(*) from held h where not h.has_request and not h.released && $3::text::bigint[]) = cardinality($2::text::bigint[])`
+/**
+ * Ends first attempts that succeeded, and counts them. `isWhole`: all of them or none, because the counts are those of all
+ * of them; in a transaction the caller counts the rest.
+ */
+export const endPlain = (isWhole: boolean): string => `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     held as materialized (
       select e.fence, e.released, e.has_request from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
@@ -125,12 +138,14 @@ export const endPlain = (onConflict: string): string => `
       join rows from (
         unnest($3::text::bigint[]), unnest($4::text::bigint[]), unnest($5::text::bigint[]), json_array_elements_text($8::text::json))
         as each (ref, fence, started_at, result) on each.fence = held.fence
-      where not each.ref = any(held.released) and not held.has_request
-      ${onConflict}
+      where ${isWhole ? allHeld : 'not each.ref = any(held.released) and not held.has_request'}
+      ${isWhole ? '' : 'on conflict (ref) do nothing'}
       returning ref),
     closed as (
       delete from ${s}.leases
-      where fence = any($9::text::bigint[]) and (select count(*) from ended) = cardinality($3::text::bigint[]))
+      where fence = any($9::text::bigint[]) and (select count(*) from ended) = cardinality($3::text::bigint[])),
+    counted as (${countedAttempts('$10')}
+      where (select count(*) from ended) = cardinality($3::text::bigint[]))
     select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs
     from ended`
 export const historyColumns = `ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result,

@@ -5,6 +5,9 @@ import type { DaysWalk } from '../days/days.js'
 import { numberOrNull } from '../../rows/columns.js'
 import { sweepGroups } from './groups.js'
 import { sweepLeftovers } from './sequences.js'
+import { foldStatistics, isFoldDue, trimStatistics } from '../../verbs/statistics.js'
+import { HOUR_MS } from '../../../job/statistics/buckets.js'
+import { awaitVerb } from '../../verbs/verb.js'
 import type { Opened } from '../connection/open.js'
 import type { Receipts } from '../connection/receipts.js'
 import type { Session } from '../connection/session.js'
@@ -18,24 +21,34 @@ const SCANS_PER_LIMIT = 4
 /** Entries of `expiring` that one statement reads. */
 const SWEEP_MAX = 5_000
 
+/** How the verbs of pruning run. */
+export interface PruneParts {
+  readonly plain: Run
+  readonly transact: Run
+  readonly receipts: Receipts
+}
+
 /** The verbs of pruning, with the state that one step needs from the last. */
 export class PostgresPrune implements PruneStore {
   readonly #opened: Opened
   readonly #run: Run
+  readonly #transact: Run
   readonly #receipts: Receipts
   readonly #start: PruneStart
   readonly #vacuum: Vacuum
   readonly #walk: Walk = {
     sweptTo: ['', ''],
     groupsSweptTo: '',
+    statsTrimmedAt: -Infinity,
     daysAt: 0,
     days: { days: [], scan: undefined },
     summaries: { at: 0, next: new Map() },
   }
 
-  constructor(opened: Opened, run: Run, receipts: Receipts) {
+  constructor(opened: Opened, { plain, transact, receipts }: PruneParts) {
     this.#opened = opened
-    this.#run = run
+    this.#run = plain
+    this.#transact = transact
     this.#receipts = receipts
     this.#start = new PruneStart(opened.world)
     this.#vacuum = new Vacuum(opened.target, opened.world)
@@ -48,13 +61,25 @@ export class PostgresPrune implements PruneStore {
     const rows = await this.#run((session) => sweepRows(session, limit, this.#walk))
     await this.#receipts.sweep()
     const now = await this.#run((session) => session.now())
+    const isUnfolded = await this.#foldStatistics(now)
     const days = await sweepDays(this.#opened, this.#walk, now)
     const isUnsummarised = await sweepSummaries(this.#opened, this.#walk, now)
-    return { swept: rows.swept + days.swept, more: rows.more || days.more || isUnsummarised }
+    return { swept: rows.swept + days.swept, more: rows.more || days.more || isUnsummarised || isUnfolded }
   }
 
   close(): void {
     this.#vacuum.close()
+  }
+
+  /** Returns whether there is more to fold. */
+  async #foldStatistics(now: number): Promise<boolean> {
+    if (!(await this.#run((session) => awaitVerb(isFoldDue(session, now))))) return false
+    const isMore = await this.#transact((session) => awaitVerb(foldStatistics(session)))
+    if (now - this.#walk.statsTrimmedAt >= HOUR_MS) {
+      this.#walk.statsTrimmedAt = now
+      await this.#run((session) => awaitVerb(trimStatistics(session, now)))
+    }
+    return isMore
   }
 
   /** It may be another server, which was promoted and lacks some of the rows that were seen. */
@@ -71,6 +96,8 @@ const DAYS_EVERY_MS = 3_600_000
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
   groupsSweptTo: string
+  /** When buckets of statistics that are read no longer were last deleted. */
+  statsTrimmedAt: number
   daysAt: number
   readonly days: DaysWalk
   readonly summaries: SummaryWalk

@@ -2,6 +2,7 @@ import { isFinal } from '../../../job/rules/states.js'
 import type { State } from '../../../job/rules/states.js'
 import { applyRequests } from '../../../job/rules/request.js'
 import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
+import { countAttempts } from '../../rows/attempt-counts.js'
 import { isPlainEnd } from '../../rows/history-row.js'
 import type { Report, SettledJob } from '../../store.js'
 import type { SettleResult } from '../../requests.js'
@@ -83,7 +84,10 @@ export async function endAlone(
   }
 }
 
-/** Ends a batch. Returns the jobs that it left: a change of them was requested, or they have another fence. */
+/**
+ * Ends a batch and appends what it adds to the statistics. Returns the jobs that it left: a change of them was requested,
+ * or they have another fence.
+ */
 export async function endPlain(
   session: Session,
   batch: PlainBatch,
@@ -98,6 +102,11 @@ export async function endPlain(
   noteChildren(session, [row])
   if (row.refs === null && row.ended >= batch.jobs.length) return []
   const ended = new Set(JSON.parse(row.refs ?? '[]') as number[])
+  // The statement counts a batch as a whole or not at all. Alone it also ends all of it or nothing.
+  await countEnds(
+    session,
+    batch.jobs.filter((job) => ended.has(job.ref)),
+  )
   return batch.jobs.filter((job) => !ended.has(job.ref))
 }
 
@@ -125,8 +134,15 @@ async function endKept(
     worker,
     hasResults ? JSON.stringify(jobs.map((job) => job.result)) : '[]',
     arrayOf(closeLeases),
+    JSON.stringify(countAttempts(jobs)),
   )
   return row as EndedRow
+}
+
+/** Appends what these settlements add to the statistics, in the transaction that writes them. */
+async function countEnds(session: Session, settled: readonly SettledJob[]): Promise<void> {
+  const counts = settled.length === 0 ? [] : countAttempts(settled)
+  if (counts.length > 0) await session.query(session.queries.countAttempts, session.nowText, JSON.stringify(counts))
 }
 
 async function endForgotten(session: Session, { jobs }: PlainBatch, closeLeases: readonly number[]): Promise<EndedRow> {
@@ -139,6 +155,8 @@ async function endForgotten(session: Session, { jobs }: PlainBatch, closeLeases:
     arrayOf(closeLeases),
     String(Math.min(...refs)),
     String(Math.max(...refs)),
+    session.nowText,
+    JSON.stringify(countAttempts(jobs)),
   )
   return row as EndedRow
 }
@@ -183,6 +201,7 @@ export async function settleLocked(session: JobSession, settled: readonly Settle
   )
   if (hasWorkflows) await endClaims(session, placed, written)
   await awaitVerb(noteHealth(session, written))
+  await countEnds(session, written)
   await countMoves(session)
   return { refused, changed }
 }
@@ -286,6 +305,7 @@ export async function settleShared(session: JobSession, given: SettledJob): Prom
   await session.query(session.queries.dropRequests, arrayOf([job.ref]))
   await freeKeys(session, [job])
   await awaitVerb(noteHealth(session, [job]))
+  await countEnds(session, [job])
   session.groupMoves.leave(job, 'ready')
   session.groupMoves.enter(job, job.to)
   await countMoves(session)

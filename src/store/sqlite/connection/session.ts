@@ -15,6 +15,8 @@ export class Session {
   /** The position of the sweep through the unique slots; a new session starts at the beginning. */
   sweptTo: readonly [name: string, key: string] = ['', '']
   groupsSweptTo = ''
+  /** When buckets of statistics that are read no longer were last deleted. */
+  statsTrimmedAt = -Infinity
   /** Moves of group members in this transaction; `countMoves` writes them. */
   readonly groupMoves = new GroupMoves()
   /** The number of commands of this process that may take a held job from its worker. */

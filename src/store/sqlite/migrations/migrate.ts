@@ -7,10 +7,11 @@ import { sql as limits } from './0001-limits.js'
 import { sql as links } from './0001-links.js'
 import { sql as longWork } from './0001-long-work.js'
 import { schedules } from './0001-schedules.js'
+import { statistics } from './0001-statistics.js'
 
 /** Numbered, forward only, never edited after release. */
 export const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork + audit + limits },
+  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork + audit + limits + statistics },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

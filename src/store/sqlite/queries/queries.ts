@@ -22,6 +22,7 @@ import { outageQueries } from './limits/outages.js'
 import { listQueries } from './observing/lists.js'
 import { sequenceQueries } from './long-work/sequences.js'
 import { workflowQueries } from './long-work/workflows.js'
+import { statisticsQueries } from './observing/statistics.js'
 import { whyQueries } from './observing/why.js'
 
 /**
@@ -54,6 +55,7 @@ export const queries = {
   ...limitQueries,
   ...outageQueries,
   ...listQueries,
+  ...statisticsQueries,
   ...whyQueries,
   ...sequenceQueries,
   ...workflowQueries,

@@ -9,6 +9,10 @@ import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 import { sweepSlots } from './conflicts.js'
 import { isAnyLeftover, sweepLeftovers } from './sequences.js'
+import { foldStatistics, isFoldDue, trimStatistics } from '../../verbs/statistics.js'
+import { HOUR_MS } from '../../../job/statistics/buckets.js'
+import { runVerb } from '../../verbs/verb.js'
+import { SessionAt } from '../connection/session.js'
 
 /** Not flushed: what a power cut undoes is pruned again. When there is nothing to delete, no write lock is taken. */
 export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
@@ -68,23 +72,37 @@ function deleteJobs(session: Session, seqs: number[]): void {
   dropLabels(session, rest)
 }
 
-/** The result when there is no unique slot, group, old clock step, leftover, or space to release. Only reads. */
+/** The result when there is no unique slot, group, old clock step, leftover, row to fold, or space to release. Only reads. */
 function nothingToSweep(session: Session, now: number): Swept | undefined {
   const isEmpty =
     session.statement(session.queries.anySlot).get() === undefined &&
     !isAnyGroup(session) &&
     !isAnyOldStep(session) &&
     !isAnyLeftover(session, now) &&
+    !runVerb(isFoldDue(new SessionAt(session, now), now)) &&
     !hasSpace(session)
   return isEmpty ? { swept: 0, more: false } : undefined
 }
 
-/** One step of the scans through the unique slots, the groups and the leftovers, and the release of some space. */
+/** One step of the scans through the unique slots, the groups and the leftovers; a fold of statistics; the release of some space. */
 function sweepRows(session: Session, limit: number, now: number): Swept {
   const [slots, groups] = [sweepSlots(session, limit, now), sweepGroups(session, limit, now)]
   const leftovers = sweepLeftovers(session, limit, now)
   dropOldSteps(session)
+  const isUnfolded = foldAndTrim(session, now)
   const isSpacious = releasePages(session)
-  const more = slots >= limit || groups >= limit || leftovers > 0 || isSpacious
+  const more = slots >= limit || groups >= limit || leftovers > 0 || isUnfolded || isSpacious
   return { swept: slots + groups + leftovers, more }
+}
+
+/** Returns whether there is more to fold. */
+function foldAndTrim(session: Session, now: number): boolean {
+  const at = new SessionAt(session, now)
+  if (!runVerb(isFoldDue(at, now))) return false
+  const isMore = runVerb(foldStatistics(at))
+  if (now - session.statsTrimmedAt >= HOUR_MS) {
+    session.statsTrimmedAt = now
+    runVerb(trimStatistics(at, now))
+  }
+  return isMore
 }

@@ -5,6 +5,7 @@ import { applyRequests } from '../../../job/rules/request.js'
 import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
 import type { SettleResult } from '../../requests.js'
 import { byFence, toClaimedJob } from './claim.js'
+import { countAttempts } from '../../rows/attempt-counts.js'
 import { isPlainEnd } from '../../rows/history-row.js'
 import { countMoves } from './groups.js'
 import { appendHistory, keepUntil } from './moves.js'
@@ -44,6 +45,7 @@ export function settleJobs(
   settleSteps(session, settled, refused)
   if (placed !== settled) endClaims(session, placed, requested.settled, refused, now)
   noteAllHealth(session, requested.settled, refused, now)
+  countEnds(session, requested.settled, refused, now)
   countMoves(session)
   return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
 }
@@ -56,6 +58,13 @@ function noteAllHealth(
 ): void {
   const noted = settled.filter(({ health, ref }) => health !== undefined && !refused.includes(ref))
   if (noted.length > 0) runVerb(noteHealth(new SessionAt(session, now), noted))
+}
+
+/** Appends what these settlements add to the statistics. */
+function countEnds(session: Session, settled: readonly SettledJob[], refused: readonly number[], now: number): void {
+  const written = refused.length === 0 ? settled : settled.filter(({ ref }) => !refused.includes(ref))
+  for (const { queue, name, done, failed, retried, wait, run, failures } of countAttempts(written))
+    session.statement(session.queries.countAttempts).run(queue, name, now, done, failed, retried, wait, run, failures)
 }
 
 function isWorkflow({ workflow }: SettledJob): boolean {

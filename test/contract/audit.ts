@@ -3,6 +3,7 @@ import type { AuditNote } from '../../src/job/command-options.js'
 import type { AuditRow } from '../../src/store/observing/audit.js'
 import { contract } from './fixture.js'
 import type { ContractCase, ContractFixture } from './fixture.js'
+import { planned } from './schedule-fixture.js'
 
 /** The audit trail: a command with an actor writes a row in its own transaction. */
 export const auditCases: readonly ContractCase[] = [
@@ -52,6 +53,19 @@ export const auditCases: readonly ContractCase[] = [
       'ada (admin) pause queue default 1: open → paused, because late',
       `ada (admin) pauseUntil queue default 1: paused → paused until ${until}, because late`,
       `ada (admin) resume queue default 1: paused until ${until} → open, because late`,
+    ])
+  }),
+
+  contract('a schedule that is put or deleted writes its own', async (b) => {
+    const put = (revision: number | null, nextAt: number | null): Promise<boolean> =>
+      b.store.schedules.putSchedule({ ...planned(b, { id: 'nightly', nextAt }), audit: by('recurring') }, revision)
+    assert.equal(await put(null, b.clock.now), true)
+    assert.equal(await put(7, null), false, 'another revision')
+    assert.equal(await b.store.schedules.dropSchedule('nightly', by('deleteRecurring')), true)
+    assert.equal(await b.store.schedules.dropSchedule('nightly', by('deleteRecurring')), false)
+    assert.deepEqual((await trail(b)).map(shown).reverse(), [
+      `ada (admin) recurring schedule nightly 1: null → next ${new Date(b.clock.now).toISOString()}, because late`,
+      'ada (admin) deleteRecurring schedule nightly 1: null → deleted, because late',
     ])
   }),
 

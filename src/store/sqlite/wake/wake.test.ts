@@ -133,6 +133,14 @@ describe('a commit of another process', () => {
     await insert(store)
     await heard(hints, { ready: true })
   })
+
+  test('gives hints to a listener while another one stops', async () => {
+    const { store: listener, hints } = await listening()
+    const { store } = await open()
+    listener.onHint(() => undefined)()
+    await insert(store)
+    await heard(hints, { ready: true })
+  })
 })
 
 describe('the hint of a ready job', () => {

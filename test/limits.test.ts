@@ -5,6 +5,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { category, InvalidOptionsError, InvalidPayloadError, job, millrace } from '../src/index.js'
 import type { Job, Mill, MillOptions } from '../src/index.js'
 import { describeAboveStore } from './support/above-store.js'
+import { mostAtOnce } from '../scripts/limits/notes.mjs'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
 
@@ -317,4 +318,21 @@ test('a job that enqueues itself past a depth of 1,000 within a minute is report
   await expect.poll(() => left, { timeout: 30_000 }).toBe(0)
   expect(lines.filter((line) => line.includes('past a depth of 1000'))).toHaveLength(1)
   expect(lines.filter((line) => line.includes('"once"'))).toEqual([])
+})
+
+test('what is measured with real processes: an attempt that never ended runs until its own process died', () => {
+  const began = (no: number, id: string, at: number): object => ({ no, id, attempt: 1, began: at })
+  const notes = [
+    began(1, 'a', 0),
+    began(1, 'b', 1),
+    began(2, 'b', 5),
+    { no: 2, id: 'b', attempt: 1, ended: 7 },
+    began(3, 'a', 6),
+  ]
+  const died = new Map([
+    [1, 4],
+    [3, 9],
+  ])
+  expect(mostAtOnce(notes, died)).toBe(2)
+  expect(mostAtOnce(notes, new Map([...died, [1, 8]]))).toBe(4)
 })

@@ -21,7 +21,7 @@ function heldWith(free: number): number {
   const limits = limitsOf({ max: free }, undefined)
   const lane = { lane: 1, queue: 'q', name: 'n', job: limits, ofQueue: undefined, candidates }
   const room = { starting: 0, max: 100, rooms: new Map() }
-  return admit([lane], { slots: new Map(), rates: new Map() }, room).chosen.length
+  return admit([lane], { slots: new Map(), rates: new Map() }, room, 0).chosen.length
 }
 
 /** Limits of limits, rates and outages. */

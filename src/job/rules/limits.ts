@@ -120,8 +120,8 @@ export function mayEverHold(job: JobLimits | undefined, ofQueue: QueueLimits | u
 }
 
 /** Takes the candidates with the lowest `sort` of the first of each lane, while every bucket of theirs has room. */
-export function admit(lanes: readonly LimitedLane[], inUse: InUse, room: ClaimRoom): Admitted {
-  const buckets = new Buckets(inUse)
+export function admit(lanes: readonly LimitedLane[], inUse: InUse, room: ClaimRoom, now: number): Admitted {
+  const buckets = new Buckets(inUse, now)
   const queues = new Map(room.rooms)
   const next = new Map(lanes.map((lane) => [lane, 0]))
   const starting: Admitted['chosen'][number][] = []
@@ -156,17 +156,32 @@ function lowest(lanes: readonly LimitedLane[], next: ReadonlyMap<LimitedLane, nu
   return found
 }
 
+/**
+ * In a full window of a high rate places become free all the time. A worker then claims this often at most, and starts several jobs at
+ * once: a claim costs more than a start, and at most 1 part in 100 of the rate stays unused for it.
+ */
+const CLAIMS_PER_WINDOW = 50
+const CLAIM_PACE_MS = 20
+
+/** When the next claim under a full rate is worth its cost. */
+function opensAt({ max, perMs }: RateGate, freesAt: number, now: number): number {
+  if (max < CLAIMS_PER_WINDOW) return freesAt
+  return Math.max(freesAt, now + Math.min(CLAIM_PACE_MS, perMs / CLAIMS_PER_WINDOW))
+}
+
 /** What is left of each bucket during one decision. */
 class Buckets {
   readonly #inUse: InUse
+  readonly #now: number
   readonly #taken = new Map<string, number>()
   /** A job that did not fit comes first: lighter ones behind it must not take what it waits for. */
   readonly #blocked = new Set<string>()
   waitsForSlot = false
   opensAt = Infinity
 
-  constructor(inUse: InUse) {
+  constructor(inUse: InUse, now: number) {
     this.#inUse = inUse
+    this.#now = now
   }
 
   mayHold({ slots, rates }: Gates): boolean {
@@ -193,12 +208,13 @@ class Buckets {
     return max - (this.#inUse.slots.get(bucket) ?? 0) - (this.#taken.get(`slot ${bucket}`) ?? 0)
   }
 
-  #fits({ bucket, max, weight }: RateGate): boolean {
+  #fits(gate: RateGate): boolean {
+    const { bucket, max, weight } = gate
     const window = this.#inUse.rates.get(bucket)
     const left = max - (window?.used ?? 0) - (this.#taken.get(`rate ${bucket}`) ?? 0)
     if (weight <= left && !this.#blocked.has(bucket)) return true
     this.#blocked.add(bucket)
-    if (window !== undefined) this.opensAt = Math.min(this.opensAt, window.freesAt)
+    if (window !== undefined) this.opensAt = Math.min(this.opensAt, opensAt(gate, window.freesAt, this.#now))
     return false
   }
 

@@ -182,7 +182,7 @@ function* admitNow(
   const tooLate = new Map<string, number>()
   for (const [bucket, perMs] of rates)
     if ((inUse.rates.get(bucket)?.lastsUntil ?? 0) > now + perMs) tooLate.set(bucket, now + perMs)
-  return { admitted: admit(lanes, inUse, request), tooLate }
+  return { admitted: admit(lanes, inUse, request, now), tooLate }
 }
 
 /** One suspect at a time: the first whose limits have room. */

@@ -236,10 +236,11 @@ export class Worker {
 
   /** Jobs under limits are claimed by themselves. Both kinds come first in turn, so that neither takes every slot. */
   async #claimKinds(plan: PlannedClaim, lease: Lease): Promise<void> {
-    if (!this.#isAnyLimited()) return void (await this.#claimOf('plain', plan, lease))
-    this.#isLimitedFirst = !this.#isLimitedFirst
+    this.#isLimitedFirst = this.#isAnyLimited() && !this.#isLimitedFirst
     const [first, second]: readonly ClaimKind[] = this.#isLimitedFirst ? ['limited', 'plain'] : ['plain', 'limited']
     const taken = await this.#claimOf(first as ClaimKind, plan, lease)
+    // The answer of the plain claim may be the first that names a queue with limits.
+    if (second === 'limited' && !this.#isAnyLimited()) return
     if (taken === undefined || this.#quarantine.isOn || this.#stopping || this.#lease !== lease) return
     const [max, starting] = [plan.max - taken, Math.max(0, plan.starting - taken)]
     const rest = { ...plan, max, starting, suspects: taken > 0 ? 'none' : plan.suspects } as const

@@ -13,7 +13,9 @@ const PROGRAM_STEPS = 60
 /** Runs one program in an empty database, and compares after every step. */
 export async function runProgram(database: ModelDatabase, steps: readonly Step[]): Promise<void> {
   await database.empty()
-  const pair = new Pair(await Fleet.start(database, MILLS, NAMES))
+  const program = JSON.stringify(steps)
+  const isUsed = (name: string): boolean => program.includes(`"${name}"`)
+  const pair = new Pair(await Fleet.start(database, MILLS, NAMES, isUsed))
   for (const step of steps) await pair.run(step)
 }
 

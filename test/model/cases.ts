@@ -102,4 +102,8 @@ export const CASES: { readonly [found: string]: readonly Step[] } = {
     { by: 0, step: 'sequenceVerb', verb: 'start', at: 0 },
     { by: 0, step: 'run', queue: 'default', outcome: { kind: 'return' } },
   ],
+  'the first job of a queue with limits waited for the next poll of a worker that knew of no limits': [
+    { by: 0, step: 'enqueue', given: { name: 'one', queue: 'tight' } },
+    { by: 1, step: 'run', queue: 'tight', outcome: { kind: 'return' } },
+  ],
 }

@@ -18,6 +18,7 @@ import { makeIds } from '../../src/world/ids.js'
 import { systemTimers } from '../../src/world/timers.js'
 import type { World } from '../../src/world/world.js'
 import type { ModelDatabase } from './databases.js'
+import { LIMITS } from './reference/limits.js'
 import { BACKOFF_MS, CRASH_BUDGET, KEEP_MS, LEASE_MS, RETRY_LIMIT } from './reference/state.js'
 import { CallsInFlight, watchedStore } from './watched-store.js'
 
@@ -48,6 +49,7 @@ export class Fleet {
   readonly #calls = new CallsInFlight()
   readonly #database: ModelDatabase
   readonly #names: readonly string[]
+  readonly #queues: { readonly [queue: string]: { readonly limit: { readonly max: number } } }
   readonly #mills: FleetMill[] = []
   readonly #listeners = new Set<{ readonly process: FleetProcess; readonly callback: (hint: Hint) => void }>()
   #started = 0
@@ -64,13 +66,22 @@ export class Fleet {
   /** Claims whose answers are to be lost. */
   #lostAnswers = 0
 
-  private constructor(database: ModelDatabase, names: readonly string[]) {
+  private constructor(database: ModelDatabase, isUsed: (name: string) => boolean, names: readonly string[]) {
     this.#database = database
-    this.#names = names
+    this.#names = names.filter((name) => isUsed(name) || !(name in LIMITS.inFlight || name in LIMITS.starts))
+    this.#queues = Object.fromEntries(
+      Object.entries(LIMITS.inQueue).flatMap(([queue, max]) => (isUsed(queue) ? [[queue, { limit: { max } }]] : [])),
+    )
   }
 
-  static async start(database: ModelDatabase, mills: number, names: readonly string[]): Promise<Fleet> {
-    const fleet = new Fleet(database, names)
+  /** `isUsed`: whether the program has a job or a queue of this name. A worker that knows limits claims twice. */
+  static async start(
+    database: ModelDatabase,
+    mills: number,
+    names: readonly string[],
+    isUsed: (name: string) => boolean,
+  ): Promise<Fleet> {
+    const fleet = new Fleet(database, isUsed, names)
     for (let mill = 0; mill < mills; mill += 1) await fleet.restart(mill)
     return fleet
   }
@@ -102,7 +113,7 @@ export class Fleet {
       },
     })
     const mill = await buildMill(
-      { jobs: jobsOf(this.#names, self), logger: false, crashBudget: CRASH_BUDGET },
+      { jobs: jobsOf(this.#names, self), queues: this.#queues, logger: false, crashBudget: CRASH_BUDGET },
       {
         world: process.world,
         store: { [STORE_CHOICE]: true, open: () => Promise.resolve(watched) },
@@ -385,9 +396,17 @@ function jobsOf(names: readonly string[], self: FleetMill) {
     new Promise((resolve, reject) => (self.begun = { ctx, returns: resolve, throws: reject }))
   const retry = { limit: RETRY_LIMIT, backoff: { start: BACKOFF_MS, factor: 1 }, jitter: 0 }
   const keep: { readonly [name: string]: 'none' | number } = { unkept: 'none', short: KEEP_MS.short }
-  return names.map((name) =>
-    job(name, { run, retry, timeout: Infinity, ...(keep[name] === undefined ? {} : { keep: keep[name] }) }),
-  )
+  return names.map((name) => {
+    const [max, rate] = [LIMITS.inFlight[name], LIMITS.starts[name]]
+    return job(name, {
+      run,
+      retry,
+      timeout: Infinity,
+      ...(keep[name] === undefined ? {} : { keep: keep[name] }),
+      ...(max === undefined ? {} : { limit: { max } }),
+      ...(rate === undefined ? {} : { rate: { max: rate.max, per: rate.perMs } }),
+    })
+  })
 }
 
 /** Hints alone wake it, and its lease has no end: the fleet beats when a beat matters. */

@@ -231,14 +231,30 @@ const SOMETIMES = [
   ...(['loseLease', 'recurring', 'recurs', 'backfill', 'oversleep', 'prune', 'find'] as const),
 ] satisfies readonly Step['step'][]
 
+/**
+ * The same step with a job and a queue that have limits, and a job that has a rate. A sequence stays as it is: with a rate it is
+ * refused, and one without items begins no handler.
+ */
+function withLimits<Each extends { readonly step: string }>(each: Each): Each {
+  if (each.step === 'sequence') return each
+  if ('steps' in each) return { ...each, steps: (each.steps as readonly InsertStep[]).map(withLimits) }
+  const named = JSON.stringify(each).replaceAll('"two"', '"gated"').replaceAll('"unkept"', '"paced"')
+  return JSON.parse(named.replaceAll('"mail"', '"tight"')) as Each
+}
+
 /** About a quarter of all steps is of a kind that the program does not have. */
 const KEPT = 0.75
 
 /** Programs of this many steps on average: a failing one is shrunk to a few. */
 export const programs = (length: number): fc.Arbitrary<Step[]> =>
   fc
-    .tuple(fc.subarray(SOMETIMES), fc.array(step, { maxLength: Math.round((2 * length) / KEPT), size: 'max' }))
-    .map(([some, steps]) => {
+    .tuple(
+      fc.subarray(SOMETIMES),
+      fc.nat(2),
+      fc.array(step, { maxLength: Math.round((2 * length) / KEPT), size: 'max' }),
+    )
+    .map(([some, limits, steps]) => {
       const kinds = new Set<string>([...ALWAYS, ...some])
-      return steps.filter((each) => kinds.has(each.step))
+      const kept = steps.filter((each) => kinds.has(each.step))
+      return limits === 0 ? kept.map(withLimits) : kept
     })

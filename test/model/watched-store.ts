@@ -45,13 +45,17 @@ export interface StoreWatch {
 /** The store of one mill: its calls are counted, its pages are small, and its hints go through the fleet. It is not closed. */
 export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWatch): Store {
   const { jobs, leases } = store
-  const claimJobs: Store['leases']['claimJobs'] = (request) =>
+  const answered = <Claimed>(claim: Promise<Claimed>): Promise<Claimed> =>
     calls.watch(
-      leases.claimJobs(request).then((claimed) => {
+      claim.then((claimed) => {
         around.claimed()
         return claimed
       }),
     )
+  const claims: [string, unknown][] = [
+    ['claimJobs', (request: Parameters<typeof leases.claimJobs>[0]) => answered(leases.claimJobs(request))],
+    ['claimLimited', (request: Parameters<typeof leases.claimLimited>[0]) => answered(leases.claimLimited(request))],
+  ]
   const role = <Role extends object>(of: Role, own: readonly (readonly [string, unknown])[] = []): Role => {
     const known = new Map<PropertyKey, unknown>(own)
     return new Proxy(of, {
@@ -63,7 +67,7 @@ export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWa
   }
   return {
     jobs: role(jobs),
-    leases: role(leases, [['claimJobs', claimJobs]]),
+    leases: role(leases, claims),
     queues: role(store.queues),
     groups: role(store.groups),
     schedules: role(store.schedules),

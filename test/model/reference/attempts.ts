@@ -1,4 +1,5 @@
 import { endJob } from './ends.js'
+import { isLimited, noteStart, roomFor } from './limits.js'
 import { endItem } from './sequences.js'
 import { BACKOFF_MS, CRASH_BUDGET, isSuspect, jobOf, LEASE_MS, Refused, RETRY_LIMIT, STOP_MS } from './state.js'
 import type { Attempt, Leaving, Model, ModelJob } from './state.js'
@@ -17,13 +18,36 @@ const QUARANTINE_MS = 60_000
 
 const sortOf = (job: ModelJob): number => job.dueAt - job.priority * POINT_MS
 
-/** The jobs of a queue of which one begins next in this mill: the first, or those of one call that are first alike. */
+/** The jobs of a queue of which one begins next in this mill: the first, or those that are first alike. */
 export function nextOf(model: Model, mill: number, queue: string): ModelJob[] {
   if (model.paused.has(queue) || isQuarantined(model, mill)) return []
   const ready = model.jobs
     .filter((job) => job.state === 'ready' && job.queue === queue)
     .toSorted((one, other) => sortOf(one) - sortOf(other) || one.call - other.call)
   const isIdle = handlersIn(model, mill).length === 0
+  const plain = firstOf(
+    ready.filter((job) => !isLimited(job)),
+    isIdle,
+  )
+  const limited = ready.filter(isLimited)
+  // Suspects come first, also those that their limits keep from beginning.
+  const alone = isIdle ? limited.filter(isSuspect) : []
+  const from = (alone.length > 0 ? alone : limited).filter((job) => roomFor(model, job) !== 'no')
+  const firsts = [...new Set(from.map(({ name }) => name))].map((name) =>
+    firstOf(
+      from.filter((job) => job.name === name),
+      isIdle,
+    ),
+  )
+  const sure = firsts
+    .filter(([job]) => job !== undefined && roomFor(model, job) === 'surely')
+    .map(([job]) => job as ModelJob)
+  const soonest = Math.min(...sure.map(sortOf))
+  return [...plain, ...firsts.flat().filter((job) => alone.length > 0 || sortOf(job) <= soonest)]
+}
+
+/** The first of these jobs, or those of one call that are first alike. */
+function firstOf(ready: readonly ModelJob[], isIdle: boolean): ModelJob[] {
   const suspects = isIdle ? ready.filter(isSuspect) : []
   const shortest = Math.min(...suspects.map((job) => job.streak))
   const from =
@@ -44,6 +68,7 @@ export function handlersIn(model: Model, mill: number): Attempt[] {
 
 export function begin(model: Model, mill: number, job: ModelJob): Attempt {
   job.state = 'running'
+  noteStart(model, job)
   const quarantineMs = isSuspect(job) ? QUARANTINE_MS * 2 ** (job.streak - 2) : null
   const attempt: Attempt = {
     number: (model.begun += 1),

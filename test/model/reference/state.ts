@@ -163,6 +163,8 @@ export interface Model {
   /** Paused queues, with the time at which they resume; null: until a caller resumes them. */
   paused: Map<string, number | null>
   schedules: Map<string, Schedule>
+  /** When jobs under a rate began. */
+  starts: readonly { readonly name: string; readonly at: number }[]
   /** How long finished jobs of a name are kept; 0: not at all. */
   readonly keepMs: { readonly [name: string]: number }
 }
@@ -196,6 +198,7 @@ export function emptyModel(now: number, mills: number, keepMs: Model['keepMs'] =
     groups: new Map(),
     paused: new Map(),
     schedules: new Map(),
+    starts: [],
     keepMs,
   }
 }

@@ -62,6 +62,8 @@ const end = () => {
   if (ending) return
   ending = true
   if (child === undefined) return leave()
+  // A session that outlives its server holds the pipes, so that they do not close.
+  child.on('exit', leave)
   // To a server: SIGINT ends the sessions and shuts down, SIGQUIT leaves at once.
   child.kill('SIGINT')
   setTimeout(() => child.kill('SIGQUIT'), Number(patienceMs))

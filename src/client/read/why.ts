@@ -33,7 +33,7 @@ export async function readWhy(ids: readonly unknown[], store: Store, registry: R
 }
 
 function snapshotOf(
-  { row, parents, holder, waits }: NonNullable<Facts['jobs'][number]>,
+  { row, parents, holder, waits, suspended }: NonNullable<Facts['jobs'][number]>,
   { now, queues }: Facts,
   workers: readonly WhyWorker[],
   registry: Registry,
@@ -62,6 +62,7 @@ function snapshotOf(
     ...boundsOf(row, workers, queue, registry),
     outage,
     waits,
+    suspended,
   }
 }
 

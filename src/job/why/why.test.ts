@@ -50,6 +50,7 @@ function snapshots(count: number): WhySnapshot[] {
     turns: pick([], [], ['rate of queue default: 100 in 1 m']),
     outage: pick(undefined, { waiting: 388 }),
     waits: pick([], [], ['event:approved'], ['call:child'], ['!start']),
+    suspended: pick(undefined, { wakeAt: null }, { wakeAt: NOW + 60_000 }),
   }))
 }
 
@@ -138,6 +139,7 @@ test('the sentence says what a person would', () => {
     turns: [],
     outage: undefined,
     waits: [],
+    suspended: undefined,
   }
   const job = (change: Partial<WhySnapshot['job']>): WhySnapshot['job'] => ({ ...base.job, ...change })
   const text = (change: Partial<WhySnapshot>): string => decideWhy({ ...base, ...change }).text
@@ -167,6 +169,12 @@ test('the sentence says what a person would', () => {
   expect(text({ job: job({ state: 'blocked' }), parents: [{ id: 'p', job: 'extract', state: 'failed' }] })).toBe(
     'It waits for extract p, which is failed.',
   )
+  const until = new Date(NOW + 60_000).toISOString()
+  const asleep = { job: job({ state: 'scheduled', dueAt: NOW + 60_000 }), suspended: { wakeAt: null } }
+  expect(text(asleep)).toBe(`It sleeps for 1 m (${until}).`)
+  const blocked = { job: job({ state: 'blocked' }), waits: ['event:approved'], suspended: { wakeAt: NOW + 60_000 } }
+  expect(text(blocked)).toBe(`It waits for event approved, for 1 m (${until}) at most.`)
+  expect(text({ ...blocked, suspended: { wakeAt: null } })).toBe('It waits for event approved.')
   expect(text({ job: job({ state: 'scheduled', dueAt: NOW + 60_000 }), waits: ['event:approved'] })).toBe(
     `It waits for event approved, for 1 m (${new Date(NOW + 60_000).toISOString()}) at most.`,
   )

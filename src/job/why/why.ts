@@ -27,6 +27,8 @@ export interface WhySnapshot {
   readonly outage: { readonly waiting: number } | undefined
   /** What a workflow waits for: `event:<name>`, `call:<id>`; a sequence that was not started: `!start`. */
   readonly waits: readonly string[]
+  /** It is a suspended workflow; a blocked one wakes at this time without an event. */
+  readonly suspended: { readonly wakeAt: number | null } | undefined
 }
 
 export interface WhyJob {
@@ -143,7 +145,7 @@ function paused({ job, waits }: WhySnapshot): Why {
   return why('paused', `It is paused${job.reason === null ? '' : `: ${job.reason}`}.`)
 }
 
-function blocked({ parents, waits }: WhySnapshot): Why {
+function blocked({ now, parents, waits, suspended }: WhySnapshot): Why {
   if (parents.length > 0) {
     const shown = parents.map(({ id, job, state }) => `${job} ${id}, which is ${state}`)
     return why(
@@ -152,7 +154,8 @@ function blocked({ parents, waits }: WhySnapshot): Why {
       parents.map(({ id }) => ({ kind: 'job', id })),
     )
   }
-  if (waits.length > 0) return waiting(waits, '')
+  const wakeAt = suspended?.wakeAt ?? null
+  if (waits.length > 0) return waiting(waits, wakeAt === null ? '' : `, for ${timeAt(wakeAt, now)} at most`)
   return why('starting', 'The jobs that it waited for have ended; it becomes ready in a moment.')
 }
 
@@ -166,13 +169,17 @@ function waiting(waits: readonly string[], until: string): Why {
   return why('event', `It waits for ${listed(shown)}${until}.`, blockers)
 }
 
-function timed({ now, job, outage, waits }: WhySnapshot): Why {
+function timeAt(instant: number, now: number): string {
+  return `${inWords(instant - now)} (${new Date(instant).toISOString()})`
+}
+
+function timed({ now, job, outage, waits, suspended }: WhySnapshot): Why {
   const inMs = job.dueAt - now
-  const at = `${inWords(inMs)} (${new Date(job.dueAt).toISOString()})`
+  const at = timeAt(job.dueAt, now)
   const events = waits.filter((each) => /^(event|call):/.test(each))
   if (events.length > 0) return waiting(events, inMs > 0 ? `, for ${at} at most` : '')
-  if (inMs > 0)
-    return why('time', job.state === 'retrying' ? `It failed and is tried again in ${at}.` : `It is due in ${at}.`)
+  if (inMs > 0 && job.state === 'retrying') return why('time', `It failed and is tried again in ${at}.`)
+  if (inMs > 0) return why('time', suspended === undefined ? `It is due in ${at}.` : `It sleeps for ${at}.`)
   if (job.state === 'retrying' && outage !== undefined)
     return why(
       'probing',

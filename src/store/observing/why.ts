@@ -13,6 +13,8 @@ export interface WhyRow<Row> {
   readonly parents: readonly { readonly id: string; readonly job: string; readonly state: string }[]
   readonly holder: string | undefined
   readonly waits: readonly string[]
+  /** Of a suspended workflow: when a blocked one wakes without an event, or null. */
+  readonly suspended: { readonly wakeAt: number | null } | undefined
 }
 
 /** The most workers that one call reads. */

@@ -30,11 +30,11 @@ export function* readWhy(session: VerbSession & JobSteps, ids: readonly string[]
   }
   const of = (row: JobRow): WhyRow<JobRow> => ({
     row,
+    ...waitsOf(waits.find(({ ref }) => numberOf(ref) === row.ref)),
     parents: parents
       .filter(({ child }) => numberOf(child) === row.ref)
       .map(({ id, job, state }) => ({ id, job, state })),
     holder: holders.find(({ ref }) => numberOf(ref) === row.ref)?.worker,
-    waits: JSON.parse(waits.find(({ ref }) => numberOf(ref) === row.ref)?.waits ?? '[]') as string[],
   })
   return { now, workers, queues, jobs: rows.map((row) => (row === undefined ? undefined : of(row))) }
 }
@@ -54,4 +54,11 @@ interface StoredHolder {
 interface StoredWaits {
   readonly ref: Numeric
   readonly waits: string | null
+  readonly wakeAt: Numeric | null
+}
+
+function waitsOf(stored: StoredWaits | undefined): Pick<WhyRow<JobRow>, 'waits' | 'suspended'> {
+  if (stored === undefined || stored.waits === null) return { waits: [], suspended: undefined }
+  const wakeAt = stored.wakeAt === null ? null : numberOf(stored.wakeAt)
+  return { waits: JSON.parse(stored.waits) as string[], suspended: { wakeAt } }
 }

@@ -20,5 +20,5 @@ export const whyQueries = {
       where given.ref = any(e.refs) and not given.ref = any(e.released)
       order by e.fence
       limit 1) e`,
-  whyWaits: `select w.ref, w.waits from ${s}.workflows w where w.ref = any($1::text::bigint[])`,
+  whyWaits: `select w.ref, w.waits, w.wake_at as "wakeAt" from ${s}.workflows w where w.ref = any($1::text::bigint[])`,
 }

@@ -17,7 +17,7 @@ export const whyQueries = {
     cross join millrace_live l on l.seq = given.value
     cross join millrace_leases e on e.fence = l.fence`,
   whyWaits: `
-    select w.seq as ref, w.waits
+    select w.seq as ref, w.waits, w.wake_at as wakeAt
     from json_each(?) given
     cross join millrace_workflows w on w.seq = given.value`,
 }

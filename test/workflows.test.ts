@@ -216,12 +216,12 @@ describe('Changed code', () => {
     await mill.start()
     const handle = await mill.enqueue(flow)
     await vi.waitFor(async () => expect((await handle.get())?.state).toBe('scheduled'), { timeout: 10_000 })
-    const replayed = async (body: string): Promise<{ code: number; out: string }> => {
-      const module = join(folder, `jobs-${body.length}.mjs`)
+    const replayed = async (body: string, name = 'flow'): Promise<{ code: number; out: string }> => {
+      const module = join(folder, `jobs-${name}-${body.length}.mjs`)
       const brands = `[Symbol.for('millrace.job')]: true, [Symbol.for('millrace.workflow')]: true`
       writeFileSync(
         module,
-        `export const flow = { ${brands}, name: 'flow', options: { run: async (_, w) => { ${body} } } }`,
+        `export const flow = { ${brands}, name: '${name}', options: { run: async (_, w) => { ${body} } } }`,
       )
       const lines: string[] = []
       const note = (line: string): void => void lines.push(line)
@@ -236,6 +236,10 @@ describe('Changed code', () => {
     const parking = await replayed(`await w.step('z', () => 1)`)
     expect(parking.code).toBe(1)
     expect(parking.out).toContain('no longer calls /step:a#0, /sleep:#0; it calls /step:z#0')
+    const missing = await replayed(`await w.step('a', () => 1); await w.sleep('1h');`, 'other')
+    expect(missing.code).toBe(1)
+    expect(missing.out).toContain(`flow ${handle.id}: the module exports no workflow of this name`)
+    expect(missing.out).toContain('0 fit, 0 would park, 1 are of workflows that')
   })
 
   test('52: LW62: w.version guards an insert: 0 in an old run, 1 in a new one', async () => {

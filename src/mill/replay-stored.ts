@@ -6,11 +6,25 @@ import { checkPayload } from '../job/definition/schema.js'
 import { readOptions } from '../job/definition/stored-options.js'
 import { upcastPayload } from '../job/definition/upcast.js'
 import { workflowRules } from '../job/definition/workflow-options.js'
+import { queryOf } from '../client/read/query.js'
+import type { FindQuery } from '../store/find.js'
 import type { JobRow } from '../store/store.js'
 import type { StepRow } from '../store/workflows.js'
 import { replayLog } from '../workflow/replay.js'
 import type { Replayed } from '../workflow/replay.js'
 import type { MillInternals } from './internals.js'
+
+const UNFINISHED = ['ready', 'scheduled', 'retrying', 'blocked', 'paused', 'running', 'parked'] as const
+
+/** Every unfinished workflow of the store, or those of one name, also if its code is not known here. */
+export async function* unfinishedWorkflows({ store, registry }: MillInternals, name?: string): AsyncGenerator<JobRow> {
+  let query: FindQuery | null = queryOf({ job: name, state: [...UNFINISHED], order: 'oldest' }, registry)
+  while (query !== null) {
+    const page = await store.jobs.findJobs(query)
+    for (const row of page.rows) if (row.shape === 'workflow') yield row
+    query = page.cursor === null ? null : { ...query, cursor: page.cursor }
+  }
+}
 
 /** Rows of a log that are read at a time. */
 const PAGE_ROWS = 1_000

@@ -7,14 +7,13 @@ import type { AnyJob } from '../../job/definition/define.js'
 import { listJobs } from '../../job/definition/registry.js'
 import { millrace } from '../../index.js'
 import { internalsOf } from '../../mill/internals.js'
-import { replayStored } from '../../mill/replay-stored.js'
+import type { MillInternals } from '../../mill/internals.js'
+import { replayStored, unfinishedWorkflows } from '../../mill/replay-stored.js'
 import { describeDrift } from '../../workflow/drift.js'
 import { chooseStore, misuse, STORE_ARGUMENTS } from '../choose-store.js'
 import type { Terminal } from '../terminal.js'
 
-const UNFINISHED = ['ready', 'scheduled', 'retrying', 'blocked', 'paused', 'running', 'parked'] as const
-
-/** Replays every unfinished workflow of a store with the code of a module, and fails if one would park. */
+/** Replays every unfinished workflow of a store with the code of a module, and fails if one would park or has no code. */
 export const replay = defineCommand({
   meta: { name: 'replay', description: 'Find unfinished workflows that this code would park' },
   args: {
@@ -32,9 +31,11 @@ export const replay = defineCommand({
       logger: false,
     })
     try {
-      const { fitting, parking } = await replayAll(mill, workflows, terminal)
-      terminal.stdout(`${fitting} fit, ${parking} would park`)
-      if (parking > 0) throw new Error(`${parking} of ${fitting + parking} unfinished workflows would park`)
+      const { fitting, parking, missing } = await replayAll(mill, workflows, args.name, terminal)
+      const absent = missing === 0 ? '' : `, ${missing} are of workflows that ${args.jobs} does not export`
+      terminal.stdout(`${fitting} fit, ${parking} would park${absent}`)
+      const all = fitting + parking + missing
+      if (parking + missing > 0) throw new Error(`${parking + missing} of ${all} unfinished workflows would not go on`)
     } finally {
       await mill.close()
     }
@@ -60,18 +61,25 @@ type OpenMill = Awaited<ReturnType<typeof millrace>>
 async function replayAll(
   mill: OpenMill,
   workflows: readonly AnyJob[],
+  name: string | undefined,
   terminal: Terminal,
-): Promise<{ readonly fitting: number; readonly parking: number }> {
-  let [fitting, parking] = [0, 0]
-  const internals = internalsOf(mill)
-  for (const workflow of workflows)
-    for await (const { id } of mill.find({ job: workflow.name, state: [...UNFINISHED] })) {
-      const replayed = internals === undefined ? { fits: true as const } : await replayStored(internals, id, workflow)
-      if (replayed.fits) fitting += 1
-      else {
-        parking += 1
-        terminal.stdout(`${workflow.name} ${id}: ${describeDrift(replayed)}`)
-      }
+): Promise<{ readonly fitting: number; readonly parking: number; readonly missing: number }> {
+  let [fitting, parking, missing] = [0, 0, 0]
+  const internals = internalsOf(mill) as MillInternals
+  const exported = new Map(workflows.map((workflow) => [workflow.name, workflow]))
+  const absent = new Set<string>()
+  for await (const row of unfinishedWorkflows(internals, name)) {
+    const workflow = exported.get(row.name)
+    const replayed = workflow === undefined ? undefined : await replayStored(internals, row.id, workflow)
+    if (replayed === undefined) {
+      missing += 1
+      if (!absent.has(row.name)) terminal.stdout(`${row.name} ${row.id}: the module exports no workflow of this name`)
+      absent.add(row.name)
+    } else if (replayed.fits) fitting += 1
+    else {
+      parking += 1
+      terminal.stdout(`${row.name} ${row.id}: ${describeDrift(replayed)}`)
     }
-  return { fitting, parking }
+  }
+  return { fitting, parking, missing }
 }

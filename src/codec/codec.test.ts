@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { runInNewContext } from 'node:vm'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { CodecError, InvalidOptionsError } from '../errors.js'
 import { codec, type Codec, defaultCodec } from './codec.js'
 import { PARTS_MAX } from './limits.js'
@@ -125,6 +125,21 @@ describe('round trip', () => {
     expect(roundTrip(new Date(Number.NaN))).toStrictEqual(new Date(Number.NaN))
     expect(roundTrip(new Date(8.64e15))).toStrictEqual(new Date(8.64e15))
     expect(roundTrip(new Date(-8.64e15))).toStrictEqual(new Date(-8.64e15))
+  })
+
+  it('takes the dates of fake timers for dates, under them and after', () => {
+    vi.useFakeTimers({ now: 5 })
+    const made = new Date()
+    const written = '{"$":"Date","v":"1970-01-01T00:00:00.005Z"}'
+    try {
+      expect(encode(made)).toBe(written)
+      expect(roundTrip([made])).toEqual([made])
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(encode(made)).toBe(written)
+    class Day extends Date {}
+    expect(refusal(new Day(5)).message).toContain('Day')
   })
 
   it('reads back holes as undefined, an object without prototype as a plain one, and a Buffer as bytes', () => {

@@ -145,12 +145,23 @@ function callWrite(walk: Walk, tag: Tag, value: unknown): unknown {
 /** The built-in type of an object, by its exact class: a subclass would be read back as another class. Errors may be any. */
 function builtInName(walk: Walk, value: object): string | undefined {
   const printed = Object.prototype.toString.call(value).slice(8, -1)
-  const name = printed.startsWith('Temporal.') ? printed : className(value)
+  const name = printed.startsWith('Temporal.') ? printed : isFakeDate(value) ? 'Date' : className(value)
   const candidate = name === 'Buffer' ? 'Uint8Array' : name
   if (walk.rules.known.get(candidate)?.is(value) !== true) return isError(value) ? 'Error' : undefined
   const extra = LISTS_NOTHING.has(candidate) ? Object.keys(value)[0] : undefined
   if (extra !== undefined) refuse(walk, `is a ${name} with a property of its own, ${show(extra)}, which would be lost`)
   return candidate
+}
+
+/**
+ * The Date of fake timers (@sinonjs/fake-timers, which Jest and Vitest use) is a subclass of Date whose values have a hidden
+ * `constructor` of their own: Date itself.
+ */
+function isFakeDate(value: object): boolean {
+  const own = Object.getOwnPropertyDescriptor(value, 'constructor')
+  return (
+    own?.enumerable === false && typeof own.value === 'function' && (own.value as { name: unknown }).name === 'Date'
+  )
 }
 
 /** Built-in types whose values have no enumerable properties, unless the user added one. */

@@ -22,6 +22,7 @@ const BEHAVIOUR = [
   'live',
   'sequences',
   'workflows',
+  'long-work',
   'secrets',
   'liveness',
   'model',
@@ -41,6 +42,7 @@ const BEHAVIOUR = [
  */
 const LONG_BEHAVIOUR = [
   'crashes',
+  'long-work-processes',
   'cancel-processes',
   'examples',
   'wake',

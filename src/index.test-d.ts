@@ -4,8 +4,9 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
-import { Abort, category, codec, defaults, job, lazy, millrace, Snooze, sqlite } from './index.js'
+import { Abort, category, codec, defaults, event, job, lazy, millrace, Snooze, sqlite } from './index.js'
 import type {
+  StepRecord,
   AnyJob,
   AttemptEnd,
   AttemptRecord,
@@ -324,6 +325,34 @@ export async function enqueueing(mill: Mill): Promise<void> {
   await mill.enqueue(5)
   // @ts-expect-error a category is no job
   await mill.enqueue(payments)
+
+  const approved = event<{ by: string }>('approved')
+  const poked = event('poked')
+  expectType<boolean>()(await mill.send('id', approved, { by: 'ann' }, { id: 'click-1', tx: {} }))
+  expectType<boolean>()(await mill.send(handle, poked))
+  await mill.send([sendEmail, 'k'], poked, undefined, { id: 'x' })
+  await mill.send('id', 'approved', { any: 'thing' })
+  // @ts-expect-error the payload is missing
+  await mill.send('id', approved)
+  // @ts-expect-error the payload is not that of the event
+  await mill.send('id', approved, { by: 5 })
+  // @ts-expect-error a typo in the options
+  await mill.send('id', approved, { by: 'ann' }, { ids: 'x' })
+  // @ts-expect-error a key belongs to a job
+  await mill.send([sendEmail], poked)
+  // @ts-expect-error an event has no number
+  await mill.send('id', 5)
+
+  const steps = await mill.steps('id', { after: '/step:a#0', limit: 10 })
+  expectType<StepRecord[]>()(steps)
+  expectType<'done' | 'failed' | 'open' | 'retrying' | undefined>()(steps[0]?.state)
+  expectType<unknown>()(steps[0]?.result)
+  // @ts-expect-error a typo in the options
+  await mill.steps('id', { limits: 10 })
+  expectType<boolean>()(await mill.cancel('id', { unwind: false, reason: 'x' }))
+  expectType<boolean>()(await mill.retry('id', { fresh: true }))
+  // @ts-expect-error fresh is an option of retry
+  await mill.cancel('id', { fresh: true })
 
   expectType<Handle<{ sent: string }, { to: string }>[]>()(
     await mill.enqueueMany(sendEmail, [{ to: 'a' }, { to: 'b' }]),

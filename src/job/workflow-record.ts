@@ -47,3 +47,11 @@ export interface StepRecord {
   /** A cancelled step did not return: whether it acted is not known. */
   readonly unknown?: boolean | undefined
 }
+
+/** What a report says of steps that act. */
+export interface ActingSteps {
+  readonly run: number
+  /** The answers of the run when it was reported: those that follow may be of these steps. */
+  readonly answers: number
+  readonly steps: readonly { readonly address: string; readonly attempt: number; readonly startedAt: number }[]
+}

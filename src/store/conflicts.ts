@@ -18,9 +18,10 @@ export function rescheduledWithinWindow(job: NewJob, until: number | null, now: 
 }
 
 /** Why a slot is refused. `holder` is the unfinished job that holds it, if there is one. */
-export function whyRefused(holder: { readonly claimed: boolean } | null): string {
+export function whyRefused(holder: { readonly claimed: boolean } | null, isWorkflow = false): string {
   if (holder === null) return 'ran within its window'
-  return holder.claimed ? 'is unfinished and a worker has it' : 'is unfinished'
+  if (!holder.claimed) return 'is unfinished'
+  return isWorkflow ? 'is unfinished and has begun' : 'is unfinished and a worker has it'
 }
 
 /**

@@ -409,6 +409,8 @@ export interface SettledJob extends Claim {
   readonly step?: NewStep | undefined
   /** Only the step is written, and the claim goes on: an item of a sequence that settles itself and is not the last. */
   readonly claimGoesOn?: boolean | undefined
+  /** With `claimGoesOn`: the job has counted crashes, and what it records ends their count. */
+  readonly endsStreak?: boolean | undefined
   /** The job is a workflow: what its settlement writes beside the job. */
   readonly workflow?: WorkflowEnd | undefined
 }

@@ -162,6 +162,12 @@ export interface NewEvent {
   readonly name: string
   /** A second event of this id is not written. */
   readonly eventId: string | null
+  /** A function, where only the store knows the job's name: it is called before anything is written, and may refuse. */
+  readonly payload: Encoded | ((jobName: string) => Encoded)
+}
+
+/** An event whose payload is encoded. */
+export interface EncodedEvent extends NewEvent {
   readonly payload: Encoded
 }
 

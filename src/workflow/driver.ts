@@ -133,6 +133,10 @@ export class Driver {
   get steps(): number {
     return this.#given
   }
+  /** The answers that are recorded, and those that a retry has forgotten. */
+  get answers(): number {
+    return this.#nextNo
+  }
   get host(): DriverHost {
     return this.#host
   }
@@ -211,6 +215,11 @@ export class Driver {
     }
     const reason = scope.abortReason
     return reason === undefined ? undefined : rejected(reason)
+  }
+
+  /** The same for a verb that answers at once: it throws, and on a frozen run it answers. */
+  refuseOver(verb: string): void {
+    if (this.#ended !== undefined) throw new WorkflowOverError(verb, this.workflow.id)
   }
 
   /** A branch lost or failed with a sibling: its verbs reject from now on, in this turn. */
@@ -494,6 +503,8 @@ export class Driver {
       operation.isRowDue = true
       if (deed.kind === 'sleep') operation.until = deed.until ?? now + (deed.spanMs ?? 0)
       if (deed.kind === 'wait' && deed.timeoutMs !== undefined) operation.until = now + deed.timeoutMs
+      if (deed.kind === 'wait' && operation.name !== deed.event.name)
+        operation.note = { ...operation.note, event: deed.event.name }
     }
   }
 

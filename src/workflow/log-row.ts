@@ -21,6 +21,8 @@ export interface LogNote {
   /** The child that a call or an enqueue inserted; `isOld`: it existed before. */
   readonly child?: string | undefined
   readonly isOld?: boolean | undefined
+  /** Of a wait whose name is not that of its event. */
+  readonly event?: string | undefined
   /** It was called after something that is not of `w`. */
   readonly foreign?: boolean | undefined
   /** A cancelled step did not return: whether it acted is not known. */

@@ -158,20 +158,22 @@ export class WorkVerbs implements Work {
   }
 
   version(id: string, latest = 1): number {
+    this.#driver.refuseOver('version')
     checkVersion(id, latest)
     return this.#driver.version(id, latest)
   }
 
   now(): Date {
+    this.#driver.refuseOver('now')
     return new Date(this.#driver.givenAt)
   }
 
   random(): number {
-    return parseInt(this.#draw().slice(0, RANDOM_DIGITS), 16) / 16 ** RANDOM_DIGITS
+    return parseInt(this.#draw('random').slice(0, RANDOM_DIGITS), 16) / 16 ** RANDOM_DIGITS
   }
 
   uuid(): string {
-    const hex = this.#draw()
+    const hex = this.#draw('uuid')
     const variant = ((parseInt(hex[16] as string, 16) & 3) | 8).toString(16)
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
   }
@@ -185,12 +187,14 @@ export class WorkVerbs implements Work {
   }
 
   restart(input: never): Restart {
+    this.#driver.refuseOver('restart')
     const request = new RestartRequest(input)
     this.#driver.requestRestart(request)
     return request as unknown as Restart
   }
 
-  #draw(): string {
+  #draw(verb: string): string {
+    this.#driver.refuseOver(verb)
     return this.#scope.draw(hash128(`${this.id}|${this.run}`))
   }
 

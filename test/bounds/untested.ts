@@ -304,6 +304,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/worker/workflows/workflow-runs.ts#IN_HAND_MS',
       'src/worker/workflows/sticky-runs.ts#KEPT_MAX_MS',
       'src/worker/workflows/workflow-claim.ts#LOG_LINE_MAX',
+      'src/worker/workflows/workflow-claim.ts#ACTING_AFTER_MS',
       'src/worker/workflows/workflow-runs.ts#WARNED_MAX',
       'src/mill/options.ts#STICKY_MAX',
       'src/mill/replay-stored.ts#PAGE_ROWS',

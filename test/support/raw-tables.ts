@@ -10,6 +10,7 @@ export interface RawTables {
   text(): Promise<string>
   /** The tables are named as on PostgreSQL: `jobs`, without the prefix that SQLite has. */
   run(statement: (table: (name: string) => string) => string): Promise<void>
+  read<Row>(query: (table: (name: string) => string) => string): Promise<Row[]>
 }
 
 export function rawTables(store: string): RawTables {
@@ -36,6 +37,8 @@ function sqliteTables(file: string): RawTables {
           .join('\n')
       }),
     run: async (statement) => open((database) => void database.exec(statement((name) => `millrace_${name}`))),
+    read: async <Row>(query: Parameters<RawTables['read']>[0]) =>
+      open((database) => database.prepare(query((name) => `millrace_${name}`)).all() as Row[]),
   }
 }
 
@@ -63,6 +66,8 @@ function postgresTables(store: string): RawTables {
         return texts.join('\n')
       }),
     run: (statement) => open(async (client) => void (await client.query(statement((name) => `"${schema}"."${name}"`)))),
+    read: <Row>(query: Parameters<RawTables['read']>[0]) =>
+      open(async (client) => (await client.query(query((name) => `"${schema}"."${name}"`))).rows as Row[]),
   }
 }
 

@@ -75,8 +75,8 @@ function toAttempt(entry: AttemptEntry): AttemptRecord {
 
 /** Undefined also where it is encrypted, and this mill has no keys. */
 function progressOf(text: string | null): JobRecord['progress'] {
-  const progress = text === null ? undefined : (JSON.parse(text) as JobRecord['progress'])
-  return progress?.done === undefined ? undefined : progress
+  const progress = text === null ? undefined : (JSON.parse(text) as NonNullable<JobRecord['progress']>)
+  return progress?.done === undefined ? undefined : { done: progress.done, total: progress.total }
 }
 
 /** When the clock was set back meanwhile, the end would be before the start. The start is shown for both then. */

@@ -60,9 +60,12 @@ export function sendEvent(
 ): Promise<boolean> {
   if (txIn(options) === undefined) return sendLater(parts, to, given, payload, options)
   const { event, target, eventId } = readArguments(parts, to, given, options)
-  const name = 'name' in target ? target.name : undefined
-  refuseUndeclared(parts.registry, name, event)
-  const encoded = encodeEvent(parts, name, event, payload)
+  const encode = (name: string): Encoded => {
+    refuseUndeclared(parts.registry, name, event)
+    return encodeEvent(parts, name, event, payload)
+  }
+  // By id, only the store knows the name of the job.
+  const encoded = 'name' in target ? encode(target.name) : encode
   refuseWrong(
     event,
     requireSyncCheck(`event ${JSON.stringify(event.name)}`, checkPayload({ input: event.schema }, payload)),

@@ -3,7 +3,7 @@ import type { ErrorRecord } from '../../codec/error-text.js'
 import { InvalidOptionsError, JobGoneError, NotAWorkflowError } from '../../errors.js'
 import { checkFields } from '../../job/definition/check-fields.js'
 import { isCount } from '../../job/definition/check-options.js'
-import type { StepRecord, WorkflowRecord } from '../../job/workflow-record.js'
+import type { ActingSteps, StepRecord, WorkflowRecord } from '../../job/workflow-record.js'
 import type { Store } from '../../store/store.js'
 import type { StepRow, WorkflowRecordRow } from '../../store/workflows.js'
 import { canBeId } from '../check-arguments.js'
@@ -31,10 +31,36 @@ export async function readSteps(parts: StepParts, id: string, options: StepsOpti
   const problems = checkFields(options, '', STEPS_OPTIONS)
   if (problems.length > 0) throw new InvalidOptionsError('steps()', problems)
   if (!canBeId(id)) throw new JobGoneError(String(id))
-  const page = await parts.store.workflows.readSteps(id, options.after, options.limit ?? STEPS_LIMIT)
+  const limit = options.limit ?? STEPS_LIMIT
+  const page = await parts.store.workflows.readSteps(id, options.after, limit)
   if (page === undefined) throw new JobGoneError(id)
   if (!page.isWorkflow) throw new NotAWorkflowError(id, page.name)
-  return page.rows.map((row) => toStepRecord(row, page.name, parts.codecOf))
+  const records = page.rows.map((row) => toStepRecord(row, page.name, parts.codecOf))
+  return page.rows.length < limit ? withActing(records, page.rows, await readActing(parts, id)) : records
+}
+
+/** The steps that act, by the last report of the worker. */
+async function readActing({ store }: StepParts, id: string): Promise<ActingSteps | undefined> {
+  const [row] = await store.jobs.readJobs([id])
+  if (row?.state !== 'running' || row.progress === null) return undefined
+  return (JSON.parse(row.progress) as { readonly acting?: ActingSteps }).acting
+}
+
+/**
+ * The report may be older than the log: a step that it names may have been answered since, by a row of this page, or of one
+ * before it. In the second case the report is too old to be of use.
+ */
+function withActing(records: StepRecord[], rows: readonly StepRow[], acting: ActingSteps | undefined): StepRecord[] {
+  const first = rows[0]?.no ?? 0
+  if (acting === undefined || first > acting.answers || rows.some(({ run }) => run !== acting.run)) return records
+  const answered = new Set(rows.flatMap(({ no, address }) => (no === null ? [] : [address])))
+  const shown = acting.steps
+    .filter(({ address }) => !answered.has(address))
+    .map(({ address, attempt, startedAt }): StepRecord => {
+      const { kind, name } = namedIn({ address, kind: 'step', error: null })
+      return { address, kind, name, state: 'open', attempt, startedAt: new Date(startedAt) }
+    })
+  return [...records.filter(({ address }) => shown.every((step) => step.address !== address)), ...shown]
 }
 
 const STEPS_OPTIONS = {
@@ -84,7 +110,7 @@ function toStepRecord(row: StepRow, job: string, codecOf: StepParts['codecOf']):
 }
 
 /** A cancel or the deadline, as an answer of its own. Its error is the reason of the cancel, as plain text. */
-function isMark({ kind }: StepRow): boolean {
+function isMark({ kind }: Pick<StepRow, 'kind'>): boolean {
   return kind === 'cancel' || kind === 'deadline'
 }
 
@@ -96,7 +122,7 @@ function stateOf(row: StepRow): StepRecord['state'] {
 }
 
 /** The kind and the name in an address: `scope/kind:name#n`. */
-function namedIn(row: StepRow): { readonly kind: string; readonly name: string } {
+function namedIn(row: Pick<StepRow, 'address' | 'kind' | 'error'>): { readonly kind: string; readonly name: string } {
   const { address, kind, error } = row
   if (isMark(row)) return { kind: address, name: error ?? '' }
   const found = /\/([a-z]+):([^/]*)#\d+$/.exec(address)

@@ -83,7 +83,8 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
         exit: 'cancelled',
       })
     case 'suspended':
-      return afterSuspension(job, outcome, policy)
+      // No attempt was completed, so it does not end the streak of crashes.
+      return settle(job, policy, { to: outcome.to, delayMs: 0, streak: job.streak })
     case 'restarted':
       return settle(job, policy, { ...NEXT_RUN, to: 'ready', isLogged: true, exit: 'restarted' })
     case 'drifted':
@@ -105,16 +106,6 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
     default:
       return outcome satisfies never
   }
-}
-
-/** An answer that was recorded ends the count of crashes. */
-function afterSuspension(
-  job: JobCounters,
-  { to, hasProgressed }: Extract<Outcome, { kind: 'suspended' }>,
-  policy: DecisionPolicy,
-): Settlement {
-  const { crashes, streak } = hasProgressed ? NEXT_RUN : job
-  return settle(job, policy, { to, delayMs: 0, crashes, streak })
 }
 
 const NEXT_RUN = { delayMs: 0, attempt: 0, retries: 0, crashes: 0, streak: 0 }

@@ -35,15 +35,8 @@ export type Outcome =
   | { readonly kind: 'released' }
   /** A sequence stopped between two items: to let other jobs run, or because it may not begin another item now. */
   | { readonly kind: 'yielded' }
-  /**
-   * A workflow waits without a claim, or returns to `ready` between two steps. `hasProgressed`: this claim has recorded an
-   * answer, so earlier crashes do not count any more.
-   */
-  | {
-      readonly kind: 'suspended'
-      readonly to: 'blocked' | 'retrying' | 'scheduled' | 'ready'
-      readonly hasProgressed: boolean
-    }
+  /** A workflow waits without a claim, or returns to `ready` between two steps. */
+  | { readonly kind: 'suspended'; readonly to: 'blocked' | 'retrying' | 'scheduled' | 'ready' }
   /** The code of a workflow no longer fits its log, or its log is full. */
   | { readonly kind: 'drifted' | 'log-limit'; readonly error: ErrorRecord }
   /** The body returned `w.restart(input)`: the next run begins with an empty log. */

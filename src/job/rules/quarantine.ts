@@ -20,6 +20,11 @@ export function isSuspect(streak: number): boolean {
   return streak >= SUSPECT_STREAK
 }
 
+/** Whether it has counted crashes: an answer or an item that it records ends their count. */
+export function hasCrashed({ streak, crashes }: { readonly streak: number; readonly crashes: number }): boolean {
+  return streak > 0 || crashes > 0
+}
+
 /** How long nothing else runs beside a suspect, unless it ends earlier. */
 export function quarantineMs(streak: number, firstMs: number): number {
   return firstMs * 2 ** Math.min(Math.max(0, streak - SUSPECT_STREAK), DOUBLINGS_MAX)

@@ -1,3 +1,4 @@
+import type { Encoded } from '../../job/rules/outcome.js'
 import { isSealed } from '../../job/secrets/keyring.js'
 import type { Keyring, Owner } from '../../job/secrets/keyring.js'
 import type {
@@ -61,9 +62,10 @@ export function sealEvent({ keys, seals }: Sealing, event: NewEvent): NewEvent {
   const { to, payload } = event
   if ('id' in to) {
     const owner = { id: to.id, name: '' }
-    return { ...event, payload: sealValue(keys, payload, owner, eventPart(event.name)) }
+    const seal = (encoded: Encoded): Encoded => sealValue(keys, encoded, owner, eventPart(event.name))
+    return { ...event, payload: typeof payload === 'function' ? (name) => seal(payload(name)) : seal(payload) }
   }
-  if (!seals.has(to.name)) return event
+  if (!seals.has(to.name) || typeof payload === 'function') return event
   const owner = { id: '', name: to.name, key: to.key }
   return { ...event, payload: sealValue(keys, payload, owner, eventPart(event.name), 'key') }
 }

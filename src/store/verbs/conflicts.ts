@@ -46,6 +46,8 @@ export interface ConflictSteps<Job extends Holder> {
   /** The newest unfinished job of its key; with `before`, the one before that. */
   keyHolder(job: NewJob, before?: Job): Answer<Job | undefined>
   slotOf(job: NewJob): Answer<Slot<Job> | undefined>
+  /** Whether a workflow has recorded anything in its run. */
+  hasBegun(holder: Job): Answer<boolean>
   /**
    * Locks the holder, so that no other process deletes it before the transaction ends. When the holder ends,
    * its successor is released.
@@ -102,7 +104,7 @@ function* answerKey<Job extends Holder>(
   holder: Job,
   insertion: Insertion,
 ): Verb<InsertResult | undefined> {
-  const verdict = decideDuplicate(holder, insertion.onDuplicate)
+  const verdict = decideDuplicate(yield* asItIs(steps, job, holder), insertion.onDuplicate)
   switch (verdict) {
     case 'return':
       return { id: holder.id, isNew: false }
@@ -129,7 +131,7 @@ function* answerKey<Job extends Holder>(
 function keyHeld(job: NewJob, holder: Holder, insertion: Insertion): DuplicateKeyError {
   const why =
     insertion.onDuplicate === 'replace'
-      ? 'is held by a job that is running and cannot be replaced'
+      ? `is held by a ${job.shape === 'workflow' ? 'workflow that has begun' : 'job that is running'} and cannot be replaced`
       : 'is held by an unfinished job'
   const { existingId, where } = describeConflict(holder.id, insertion.jobs, insertion.index)
   return new DuplicateKeyError(job.name, job.key ?? '', existingId, `${why}${where}`)
@@ -153,7 +155,7 @@ function* insertInSlot<Job extends Holder>(
   const { unique } = job
   const slot = unique === undefined ? undefined : yield* awaited(steps.slotOf(job))
   // The job whose key is taken over releases its slot too.
-  const taken = slot?.id === replaced?.id ? undefined : slot
+  const taken = slot?.id === replaced?.id ? undefined : yield* slotAsItIs(steps, job, slot)
   const verdict = unique === undefined ? 'free' : decideUniqueSlot(slotNow(taken, insertion.now), unique)
   if (taken !== undefined && verdict !== 'free' && verdict !== 'replace')
     return yield* answerSlot(steps, job, taken, verdict, insertion)
@@ -164,6 +166,24 @@ function* insertInSlot<Job extends Holder>(
   const { written, until } = withWindow(job, replacing?.until ?? null, insertion.now)
   yield* awaited(steps.write(written, { follows, until }))
   return follows === undefined ? { id: job.id, isNew: true } : { id: job.id, isNew: true, follows }
+}
+
+/**
+ * A workflow that has begun counts as claimed while it waits, too: its body has run in part, and only a cancel of it runs its
+ * clean-up. Its holder has the name of the new job, so other jobs are not asked.
+ */
+function* asItIs<Job extends Holder>(steps: ConflictSteps<Job>, job: NewJob, holder: Job): Verb<Job> {
+  if (job.shape !== 'workflow' || holder.claimed) return holder
+  return (yield* awaited(steps.hasBegun(holder))) ? { ...holder, claimed: true } : holder
+}
+
+function* slotAsItIs<Job extends Holder>(
+  steps: ConflictSteps<Job>,
+  job: NewJob,
+  slot: Slot<Job> | undefined,
+): Verb<Slot<Job> | undefined> {
+  if (slot?.holder === undefined) return slot
+  return { ...slot, holder: yield* asItIs(steps, job, slot.holder) }
 }
 
 function* answerSlot<Job extends Holder>(
@@ -178,7 +198,7 @@ function* answerSlot<Job extends Holder>(
       return { id: taken.id, isNew: false }
     case 'reject': {
       const { existingId, where } = describeConflict(taken.id, insertion.jobs, insertion.index)
-      const why = whyRefused(taken.holder ?? null)
+      const why = whyRefused(taken.holder ?? null, job.shape === 'workflow')
       throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
     }
     case 'reschedule': {

@@ -12,6 +12,7 @@ import type { NewStep } from '../sequences.js'
 import type { GuardedChange, Inserted, JobRow } from '../store.js'
 import { INBOX_MAX } from '../workflows.js'
 import type {
+  EncodedEvent,
   LogAppend,
   NewChild,
   NewEvent,
@@ -33,7 +34,7 @@ import type { Answer, Verb, VerbRunner, VerbSession } from './verb.js'
 /** The steps of workflows that each store takes in its own way. */
 export interface WorkflowSteps {
   /** False: an event of that id was sent before. */
-  putEvent(ref: number, event: NewEvent): Answer<boolean>
+  putEvent(ref: number, event: EncodedEvent): Answer<boolean>
   /** Makes suspended workflows ready and due now; those in another state stay as they are. */
   wakeWorkflows(refs: readonly number[]): Answer<unknown>
   /** Ends an unfinished job as cancelled, and takes it from its claim. False: another process changed it meanwhile. */
@@ -82,7 +83,8 @@ export function* sendEvent(at: At, event: NewEvent, isLater = false): Verb<Sent>
   if (job.shape !== 'workflow') return answer('plain')
   if (isFinal(job.state)) return answer('ended')
   if ((yield* awaited(at.rows('isInboxFull', job.ref, INBOX_MAX - 1))).length > 0) return answer('full')
-  if (!(yield* awaited(at.putEvent(job.ref, event)))) return answer('known')
+  const payload = typeof event.payload === 'function' ? event.payload(job.name) : event.payload
+  if (!(yield* awaited(at.putEvent(job.ref, { ...event, payload })))) return answer('known')
   if (isLater) yield* awaited(at.run('noteWake', job.ref))
   else if (job.waits?.includes(waitName('event', event.name)) === true) yield* awaited(at.wakeWorkflows([job.ref]))
   at.note(isLater ? { dueInMs: 0, requested: true } : { requested: true })

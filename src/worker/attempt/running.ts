@@ -12,6 +12,7 @@ import type { InboxRow, NewChild, WorkflowEnd } from '../../store/workflows.js'
 import type { ObservedPromise } from './observed-promise.js'
 import type { Claim, ClaimedJob, SettledJob } from '../../store/store.js'
 import type { CalledBy, StoredOptions } from '../../job/definition/stored-options.js'
+import type { ActingSteps } from '../../job/workflow-record.js'
 
 /** Lines one attempt's log keeps, and characters of a line. */
 const LOG_LINES_MAX = 100
@@ -181,10 +182,18 @@ export class Running implements Context {
     this.#host.noteProgress(this)
   }
 
+  /** The steps of a workflow that act are shown with its report. */
+  noteActing(): void {
+    if (this.workflow?.acting !== undefined) this.#host.noteProgress(this)
+  }
+
   /** What the attempt has reported so far, as JSON; null: nothing. */
   get progressText(): string | null {
     const { sequence } = this.claimed
-    if (sequence === undefined) return this.#progress === undefined ? null : JSON.stringify(this.#progress)
+    if (sequence === undefined) {
+      const report = { ...this.#progress, acting: this.workflow?.acting }
+      return report.acting === undefined && this.#progress === undefined ? null : JSON.stringify(report)
+    }
     if (this.#progress === undefined && this.lines === undefined) return null
     // The index of the item, because the next item must not show the report of this one.
     return JSON.stringify({ done: 0, ...this.#progress, item: sequence.index, log: this.lines?.slice(-REPORTED_LINES) })
@@ -213,6 +222,10 @@ export interface RunningWorkflow {
   drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown>
   /** What is written with the end of the claim; undefined until the driver has ended. */
   readonly ended: { readonly outcome: Outcome; readonly written: WorkflowEnd | undefined } | undefined
+  /** Its steps that have acted for a while; undefined: none. */
+  readonly acting: ActingSteps | undefined
+  /** This claim has recorded an answer, which ends the count of crashes. */
+  readonly hasProgressed: boolean
   /** A pause was requested: no other step begins. */
   pause(): void
   /** The worker stops, or its slots are needed: look again. */

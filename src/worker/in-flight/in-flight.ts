@@ -1,6 +1,7 @@
 import { LeaseLostError } from '../../errors.js'
 import type { AttemptHealth } from '../../job/rules/outage.js'
 import type { Outcome } from '../../job/rules/outcome.js'
+import { hasCrashed } from '../../job/rules/quarantine.js'
 import type { Registered } from '../../job/definition/registry.js'
 import { KEEP_ALL } from '../../job/definition/keep.js'
 import { readOptions } from '../../job/definition/stored-options.js'
@@ -361,7 +362,7 @@ export class InFlight implements AttemptHost {
     const itemsFrom =
       sequence.items.length > 1 || isLastItem(sequence) ? undefined : { list: sequence.list, index: sequence.index + 1 }
     const appended = await this.#items.append(
-      { ref, fence, id, name, queue, step, endsStreak: claimed.streak > 0 || claimed.crashes > 0, itemsFrom },
+      { ref, fence, id, name, queue, step, endsStreak: hasCrashed(claimed), itemsFrom },
       () => !this.#recording.has(running),
     )
     const isOver = !this.#recording.delete(running) || appended === undefined
@@ -443,7 +444,7 @@ export class InFlight implements AttemptHost {
     const { sequence } = job
     const isItemDone = sequence !== undefined && outcome.kind === 'succeeded'
     const settled = settleJob(
-      job,
+      running?.workflow?.hasProgressed === true ? { ...job, crashes: 0, streak: 0 } : job,
       outcome,
       // A job that is only released does not end, so no policy keeps it.
       { crashBudget, keepMs: registered?.keepMs ?? KEEP_ALL },
@@ -466,6 +467,7 @@ export class InFlight implements AttemptHost {
       codec: running.registered.codec,
       endedAt: now,
       lines: running.lines,
+      endsStreak: hasCrashed(job),
     })
   }
 

@@ -55,12 +55,17 @@ export function settleItem(
   settled: SettledRun,
   sequence: ClaimedSequence,
   outcome: Outcome,
-  ended: { readonly codec: Codec; readonly endedAt: number; readonly lines: readonly string[] | undefined },
+  ended: {
+    readonly codec: Codec
+    readonly endedAt: number
+    readonly lines: readonly string[] | undefined
+    readonly endsStreak: boolean
+  },
 ): SettledRun {
   const step = stepOf(settled, sequence, outcome, ended)
   if (step === undefined) return settled
   if (step.no === null) return { ...settled, step }
-  if (!isLastItem(sequence)) return { ...settled, step, claimGoesOn: true }
+  if (!isLastItem(sequence)) return { ...settled, step, claimGoesOn: true, endsStreak: ended.endsStreak }
   const { total } = sequence
   return { ...settled, reason: null, result: ended.codec.encode({ done: total, total }), step }
 }

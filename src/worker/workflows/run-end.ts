@@ -21,7 +21,6 @@ export function endedRun(
   end: RunEnd,
   { registered, options }: Pick<Running, 'registered' | 'options'>,
   run: number,
-  hasProgressed: boolean,
 ): EndedRun {
   const withRest = (outcome: Outcome, rest: LogRest, more: Partial<WorkflowEnd> = {}): EndedRun => {
     const { rows, cancelled, deadlineAt, forgetFrom } = rest
@@ -40,10 +39,10 @@ export function endedRun(
     }
     case 'suspended': {
       const { to, waits, wakeAt } = end
-      return withRest({ kind: 'suspended', to, hasProgressed }, end.rest, { suspended: { waits, wakeAt } })
+      return withRest({ kind: 'suspended', to }, end.rest, { suspended: { waits, wakeAt } })
     }
     case 'yielded':
-      return withRest({ kind: 'suspended', to: 'ready', hasProgressed }, end.rest, {
+      return withRest({ kind: 'suspended', to: 'ready' }, end.rest, {
         suspended: { waits: [], wakeAt: null },
       })
     case 'restarted':

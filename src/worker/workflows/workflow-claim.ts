@@ -5,6 +5,8 @@ import type { Handler } from '../../job/definition/define.js'
 import { checkPayload } from '../../job/definition/schema.js'
 import type { AnyEvent, WorkflowRules } from '../../job/definition/workflow-options.js'
 import type { Encoded, Outcome } from '../../job/rules/outcome.js'
+import type { ActingSteps } from '../../job/workflow-record.js'
+import { hasCrashed } from '../../job/rules/quarantine.js'
 import type { NewStep } from '../../store/sequences.js'
 import type { ClaimedJob, Inserted, SettledJob } from '../../store/store.js'
 import type { InboxRow, OwnedClaim } from '../../store/workflows.js'
@@ -20,6 +22,8 @@ import { StepRun } from './step-run.js'
 import type { WorkflowLogs } from './workflow-logs.js'
 import type { WorkflowRuns } from './workflow-runs.js'
 
+/** A step that has acted for this long is reported. Most steps end before that, and cost no report. */
+const ACTING_AFTER_MS = 1_000
 /** The characters of a line that a row keeps. */
 const LOG_LINE_MAX = 2_000
 
@@ -36,10 +40,10 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   #run = 0
   #isPausing = false
   #isOver = false
-  #hasProgressed = false
   #takes = 0
   /** What was read last may be outdated. */
   #isReadDue = false
+  hasProgressed = false
   ended: EndedRun | undefined
 
   constructor(runs: WorkflowRuns, running: Running) {
@@ -62,9 +66,17 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     this.#run = log.run
     const end = await driver.drive(this, log)
     if (end.kind === 'lost' || this.#isOver) return this.#lost()
-    this.ended = endedRun(end, this.#running, this.#run, this.#hasProgressed)
+    this.ended = endedRun(end, this.#running, this.#run)
     if (end.kind === 'suspended' || end.kind === 'yielded') this.#runs.sticky.keep(claimed.id, driver, claimed.fence)
     return end.kind === 'done' ? end.value : undefined
+  }
+
+  get acting(): ActingSteps | undefined {
+    const since = this.#runs.parts.world.clock.monotonic() - ACTING_AFTER_MS
+    const steps = [...this.#acts].flatMap(([address, { running }]) =>
+      running.begunAt > since ? [] : [{ address, attempt: running.attempt, startedAt: running.startedAt }],
+    )
+    return steps.length === 0 ? undefined : { run: this.#run, answers: this.#driver?.answers ?? 0, steps }
   }
 
   pause(): void {
@@ -101,9 +113,8 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   async append(write: LogWrite): Promise<readonly Inserted[] | undefined> {
-    const { streak, crashes } = this.#running.claimed
     const hasAnswer = write.rows.some(({ no }) => no !== null)
-    const endsStreak = hasAnswer && !this.#hasProgressed && (streak > 0 || crashes > 0)
+    const endsStreak = hasAnswer && !this.hasProgressed && hasCrashed(this.#running.claimed)
     const append = { ...ownedClaim(this.#running.claimed), run: this.#run, ...write, endsStreak }
     if (write.taken.length > 0) this.#takes += 1
     const appended = await this.#runs.logs.append(append, () => this.#isOver)
@@ -112,7 +123,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     if (appended?.held !== true) return undefined
     const { error } = appended as { readonly error?: unknown }
     if (error !== undefined) throw error
-    if (hasAnswer) this.#hasProgressed = true
+    if (hasAnswer) this.hasProgressed = true
     return appended.children
   }
 
@@ -157,13 +168,14 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     const settle = (returned: unknown): SettledJob => {
       recorded = succeeded(this.#running.registered, returned)
       const settled = this.#runs.settlement(this.#running, recorded)
-      return { ...settled, step: record(recorded), claimGoesOn: true }
+      const endsStreak = !this.hasProgressed && hasCrashed(this.#running.claimed)
+      return { ...settled, step: record(recorded), claimGoesOn: true, endsStreak }
     }
     const acting = step
       .act(() => this.#transaction(step, operation, settle))
       .then((outcome) => {
         if (outcome.kind !== 'succeeded' || recorded === undefined) return outcome
-        this.#hasProgressed = true
+        this.hasProgressed = true
         return recorded
       })
     return this.#ended(operation, acting)

@@ -58,6 +58,7 @@ export class WorkflowRuns {
   async readInboxes(running: Members<Running>): Promise<void> {
     const claims = [...running].filter(({ workflow, settled }) => workflow !== undefined && !settled)
     if (claims.length === 0) return
+    for (const claim of claims) claim.noteActing()
     const takes = new Map(claims.map(({ workflow, claimed }) => [claimed.ref, workflow?.takes ?? 0]))
     const inboxes = await this.parts.store.leases.readInboxes(claims.map(({ claimed }) => claimed))
     const byRef = new Map(inboxes.map(({ ref, inbox }) => [ref, inbox]))

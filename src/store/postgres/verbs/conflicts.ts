@@ -105,6 +105,11 @@ export class PostgresConflicts implements ConflictSteps<StoredHolderJob> {
     return unique === undefined ? undefined : this.#slots.get(`${name}\n${unique.key}`)
   }
 
+  async hasBegun({ id }: StoredHolderJob): Promise<boolean> {
+    const [row] = await this.#session.query<{ begun: unknown }>(this.#session.queries.readWorkflow, id)
+    return row !== undefined && booleanOf(row.begun)
+  }
+
   async lockHolder({ ref }: StoredHolderJob): Promise<boolean> {
     return (await this.#session.query(this.#session.queries.holdParents, arrayOf([ref]))).length > 0
   }

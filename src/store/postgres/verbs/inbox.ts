@@ -6,7 +6,7 @@ import type { CallEnd, EndedJob } from '../../verbs/call-ends.js'
 import { numberOf } from '../../rows/columns.js'
 import type { Numeric } from '../../rows/columns.js'
 import type { NewCall } from '../../verbs/workflows.js'
-import type { Inbox, InboxRow, NewEvent } from '../../workflows.js'
+import type { Inbox, InboxRow, EncodedEvent } from '../../workflows.js'
 import { arrayOf, finite, textOf } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { encodedOf, readStored, toColumns } from './read.js'
@@ -17,7 +17,11 @@ import { encodedOf, readStored, toColumns } from './read.js'
  * find no suspended workflow to wake.
  */
 
-export async function putEvent(session: Session, ref: number, { name, eventId, payload }: NewEvent): Promise<boolean> {
+export async function putEvent(
+  session: Session,
+  ref: number,
+  { name, eventId, payload }: EncodedEvent,
+): Promise<boolean> {
   const { text, bytes } = toColumns(payload)
   const given = [String(ref), name, eventId, text, bytes, session.nowText]
   return (await session.query(session.queries.putEvent, ...given)).length > 0

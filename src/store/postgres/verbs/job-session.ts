@@ -6,7 +6,7 @@ import { findParents } from '../../verbs/links.js'
 import type { RunningJob } from '../../verbs/requests.js'
 import type { JobSteps } from '../../verbs/job-steps.js'
 import type { NewCall } from '../../verbs/workflows.js'
-import type { NewEvent } from '../../workflows.js'
+import type { EncodedEvent } from '../../workflows.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import type { Verb, VerbRunner, WrittenJobs } from '../../verbs/verb.js'
 import { arrayOf, clean, finite, Session, textOf } from '../connection/session.js'
@@ -95,7 +95,7 @@ export class JobSession extends Session implements JobSteps {
     return resetUnfinished(this, id, reason)
   }
 
-  putEvent(ref: number, event: NewEvent): Promise<boolean> {
+  putEvent(ref: number, event: EncodedEvent): Promise<boolean> {
     return putEvent(this, ref, event)
   }
 

@@ -293,6 +293,7 @@ export async function settleShared(session: JobSession, given: SettledJob): Prom
   // A row that has its answer already is not written again: the handler has settled this item before.
   if (given.step !== undefined && (await settleSteps(session, [given])).size === 0) return false
   if (given.workflow !== undefined) await writeLogs(session, [given])
+  if (given.endsStreak === true) await session.query(session.queries.endStreak, String(given.ref))
   if (given.claimGoesOn === true) return true
   const job = given.step === undefined ? given : ((await withRequests(session, [given])).settlements[0] as SettledJob)
   if (job.to === 'cancelled') await session.query(session.queries.freeSlots, arrayOf([job.ref]))

@@ -35,6 +35,11 @@ export class SqliteConflicts implements ConflictSteps<StoredHolder> {
     return unique === undefined ? undefined : readSlot(this.#session, name, unique.key)
   }
 
+  hasBegun({ id }: StoredHolder): boolean {
+    const row = this.#session.statement(this.#session.queries.readWorkflow).get(id) as { begun: number } | undefined
+    return row?.begun === 1
+  }
+
   lockHolder(): boolean {
     return true
   }

@@ -2,7 +2,7 @@ import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
 import { waitName } from '../../../job/rules/workflow-commands.js'
 import type { CallEnd } from '../../verbs/call-ends.js'
-import type { Inbox, InboxRow, NewEvent } from '../../workflows.js'
+import type { Inbox, InboxRow, EncodedEvent } from '../../workflows.js'
 import { toEncoded } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
 
@@ -11,7 +11,12 @@ import type { Session } from '../connection/session.js'
  * one transaction, and no suspension can come between.
  */
 
-export function putEvent(session: Session, ref: number, { name, eventId, payload }: NewEvent, now: number): boolean {
+export function putEvent(
+  session: Session,
+  ref: number,
+  { name, eventId, payload }: EncodedEvent,
+  now: number,
+): boolean {
   return putInbox(session, ref, ['event', name, eventId, payload, null, now])
 }
 

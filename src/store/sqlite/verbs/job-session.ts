@@ -5,7 +5,7 @@ import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } 
 import type { JobSteps } from '../../verbs/job-steps.js'
 import { findParents } from '../../verbs/links.js'
 import type { NewCall } from '../../verbs/workflows.js'
-import type { NewEvent } from '../../workflows.js'
+import type { EncodedEvent } from '../../workflows.js'
 import type { RunningJob } from '../../verbs/requests.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { VerbRunner } from '../../verbs/verb.js'
@@ -83,7 +83,7 @@ export class JobSession extends SessionAt implements JobSteps {
     return resetUnfinished(this.session, id, reason, this.givenNow)
   }
 
-  putEvent(ref: number, event: NewEvent): boolean {
+  putEvent(ref: number, event: EncodedEvent): boolean {
     return putEvent(this.session, ref, event, this.givenNow)
   }
 

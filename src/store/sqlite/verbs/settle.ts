@@ -94,7 +94,10 @@ function appendSettled(session: Session, settled: readonly SettledJob[], now: nu
     .filter(({ ref, fence }) => session.statement(session.queries.holdsClaim).get(ref, fence) === undefined)
     .map(refOf)
   writeLogs(session, settled, now)
-  return { refused: [...lost, ...settleSteps(session, settled, lost)], changed: [] }
+  const refused = [...lost, ...settleSteps(session, settled, lost)]
+  for (const { ref, fence, endsStreak } of settled)
+    if (endsStreak === true && !refused.includes(ref)) session.statement(session.queries.endStreak).run(ref, fence)
+  return { refused, changed: [] }
 }
 
 /** Settlements altered by pending requests. */

@@ -81,6 +81,16 @@ describe('a command on all jobs that match', () => {
     expect(await states()).toEqual({ paused: 1_100 })
   })
 
+  test('changes nothing under a signal that is aborted already, and returns the cursor of its beginning', async () => {
+    await enqueue(3)
+    const signal = AbortSignal.abort()
+    const stopped = await mill.cancelAll({ queue: 'mail' }, { signal })
+    expect(stopped).toEqual({ ...changed(0), cursor: expect.any(String) })
+    expect(await mill.cancelAll({ queue: 'mail' }, { cursor: stopped.cursor, signal })).toEqual(stopped)
+    expect(await mill.cancelAll({ queue: 'mail' }, { cursor: stopped.cursor })).toEqual(changed(3))
+    expect(await mill.cancelAll({ queue: 'mail' }, { signal })).toEqual(changed(0))
+  })
+
   test('shows in a preview what it would do, and acts on the jobs of the preview alone', async () => {
     await enqueue(4)
     const [held] = await enqueue(1)

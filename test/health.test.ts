@@ -100,3 +100,8 @@ test('a ready job without a worker, and a store that is closed, are findings', a
   expect(closed).toMatchObject({ healthy: true, store: { latencyMs: undefined } })
   expect(closed.findings.map(({ kind }) => kind)).toEqual(['store'])
 })
+
+test('a handler without a mill is refused, with what came instead', () => {
+  expect(() => healthHandler(undefined as never)).toThrow(/healthHandler\(\).*mill must be a mill, got undefined/s)
+  expect(() => healthHandler(Promise.resolve() as never)).toThrow(/got a Promise.*; await millrace\(\) first/s)
+})

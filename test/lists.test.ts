@@ -65,6 +65,8 @@ test('groups and sequences are pages with their progress', async () => {
     ['c', 2, 2],
   ])
   expect(rest.cursor).toBeUndefined()
+  for (const list of ['workers', 'sequences'] as const)
+    await expect(mill[list]({ cursor: first.cursor })).rejects.toThrow(/cursor must be the cursor that an earlier call/)
   const older = await mill.sequence(send, [1, 2, 3], { key: 'k' })
   const newer = await mill.sequence(send, [1], { start: false, queue: 'mail' })
   const page = await mill.sequences({ limit: 1 })

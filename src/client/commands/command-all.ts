@@ -102,6 +102,7 @@ export async function commandAll(
   const { command } = RULES[verb]
   const query = { ...queryOf(filter, parts.registry), states: statesOf(verb, filter), cursor: cursorOf(options) }
   if (options.preview === true) return preview(parts, query, filter.state === undefined ? othersOf(query.states) : [])
+  if (options.signal?.aborted === true) return { ...NOTHING, cursor: cursorText(await placeBefore(parts.store, query)) }
   const given = toGiven(verb, options, parts.auditKeepMs)
   const done = commandPages(query, parts.store, (row) => parts.command(row, command, given), options)
   return thenOrRetry(done, async (result) => {
@@ -184,9 +185,9 @@ async function preview(
   query: FindQuery & { readonly states: readonly State[] },
   others: readonly State[],
 ): Promise<BulkPreview> {
-  const { rows } = await firstRows(parts.store, query)
+  const { rows } = await firstRows(parts.store, query, EXAMPLES)
   const [first] = rows
-  // The place just before the newest match: the bulk continues from here, so it meets no later job.
+  // The bulk continues from here, so it meets no later job.
   const from = { ...query, cursor: first === undefined ? query.cursor : first.ref + 1 }
   const counted = await Promise.all(
     query.states.map(async (state) => ({ state, ...(await countPages({ ...from, states: [state] }, parts.store)) })),
@@ -203,11 +204,18 @@ async function preview(
 }
 const NONE: JobCount = { count: 0, exact: true }
 
-async function firstRows(store: Store, first: FindQuery): Promise<{ rows: readonly JobRow[] }> {
+/** Where a bulk begins: just before the newest match; null when no job matches. */
+async function placeBefore(store: Store, query: FindQuery): Promise<number | null> {
+  if (query.cursor !== null) return query.cursor
+  const { rows } = await firstRows(store, query, 1)
+  return rows[0] === undefined ? null : rows[0].ref + 1
+}
+
+async function firstRows(store: Store, first: FindQuery, most: number): Promise<{ rows: readonly JobRow[] }> {
   const rows: JobRow[] = []
   let query = first
-  for (let pages = 0; pages < EXAMPLE_PAGES_MAX && rows.length < EXAMPLES; pages += 1) {
-    const page = await store.jobs.findJobs({ ...query, limit: EXAMPLES - rows.length })
+  for (let pages = 0; pages < EXAMPLE_PAGES_MAX && rows.length < most; pages += 1) {
+    const page = await store.jobs.findJobs({ ...query, limit: most - rows.length })
     rows.push(...page.rows)
     if (page.cursor === null) break
     query = { ...query, cursor: page.cursor }

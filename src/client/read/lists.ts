@@ -3,7 +3,7 @@ import type { GroupProgress } from '../../job/rules/group-progress.js'
 import type { Store } from '../../store/store.js'
 import { progressOf } from '../sequence/sequence.js'
 import type { SequenceProgress } from '../sequence/sequence.js'
-import { checkPage, isNumberCursor, isTextCursor, PAGE_LIMIT } from './page.js'
+import { checkPage, isNumberCursor, isTextCursor, nameOfCursor, PAGE_LIMIT, textCursor } from './page.js'
 import type { Page, PageOptions } from './page.js'
 
 /** A worker as `mill.workers()` lists it. */
@@ -52,9 +52,9 @@ export interface SequenceRecord extends SequenceProgress {
 
 /** One page of workers in the order of their ids. */
 export async function listWorkers(store: Store, options: PageOptions = {}): Promise<Page<WorkerRecord>> {
-  checkPage('workers()', options, isTextCursor)
-  const { limit = PAGE_LIMIT, cursor = '' } = options
-  const { now, rows, isMore } = await store.observing.listWorkers({ limit, after: cursor })
+  checkPage('workers()', options, isTextCursor('workers'))
+  const { limit = PAGE_LIMIT, cursor } = options
+  const { now, rows, isMore } = await store.observing.listWorkers({ limit, after: nameOfCursor('workers', cursor) })
   const records = rows.map(({ about, beatAt, leaseMs, startedAt, blockedBy, running, ...row }): WorkerRecord => ({
     ...row,
     version: about?.version,
@@ -68,7 +68,7 @@ export async function listWorkers(store: Store, options: PageOptions = {}): Prom
     memoryBytes: about?.memoryBytes,
     loopDelayMs: about?.loopDelayMs,
   }))
-  return { rows: records, cursor: isMore ? records.at(-1)?.id : undefined }
+  return { rows: records, cursor: isMore ? textCursor('workers', records.at(-1)?.id ?? '') : undefined }
 }
 
 /** A worker without a lease time has no end of its lease: it is a test's. */
@@ -78,11 +78,11 @@ export function isAlive(worker: { readonly beatAt: number; readonly leaseMs: num
 
 /** One page of groups in the order of their names. */
 export async function listGroups(store: Store, options: PageOptions = {}): Promise<Page<GroupRecord>> {
-  checkPage('groups()', options, isTextCursor)
-  const { limit = PAGE_LIMIT, cursor = '' } = options
-  const { rows, isMore } = await store.observing.listGroups({ limit, after: cursor })
+  checkPage('groups()', options, isTextCursor('groups'))
+  const { limit = PAGE_LIMIT, cursor } = options
+  const { rows, isMore } = await store.observing.listGroups({ limit, after: nameOfCursor('groups', cursor) })
   const records = rows.map(({ id, ...row }) => ({ id, ...groupProgressOf(row, undefined) }))
-  return { rows: records, cursor: isMore ? records.at(-1)?.id : undefined }
+  return { rows: records, cursor: isMore ? textCursor('groups', records.at(-1)?.id ?? '') : undefined }
 }
 
 /** One page of sequences, the newest first. */

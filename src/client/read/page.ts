@@ -29,10 +29,16 @@ export const isNumberCursor: Check = (value) =>
     ? undefined
     : `must be the cursor that an earlier call returned, got ${show(value)}`
 
-export const isTextCursor: Check = (value) =>
-  typeof value === 'string' && value !== ''
-    ? undefined
-    : `must be the cursor that an earlier call returned, got ${show(value)}`
+/** The cursor of a list that is read in the order of names; it begins with what is listed, so that no other list takes it. */
+export const textCursor = (listed: string, name: string): string => `${listed} ${name}`
+export const nameOfCursor = (listed: string, cursor: string | undefined): string =>
+  cursor?.slice(listed.length + 1) ?? ''
+export const isTextCursor =
+  (listed: string): Check =>
+  (value) =>
+    typeof value === 'string' && value.startsWith(`${listed} `)
+      ? undefined
+      : `must be the cursor that an earlier call returned, got ${show(value)}`
 
 /** Checks the options of a list, or throws all their problems. */
 export function checkPage(subject: string, options: unknown, cursor: Check, more: Fields['fields'] = {}): void {

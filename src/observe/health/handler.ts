@@ -1,3 +1,5 @@
+import { show } from '../../codec/show.js'
+import { InvalidOptionsError } from '../../errors.js'
 import type { HealthReport } from './health.js'
 
 /** The part of a mill that the handler calls. */
@@ -19,6 +21,11 @@ interface Checked {
  * ```
  */
 export function healthHandler(mill: Checked): { readonly fetch: (request: Request) => Promise<Response> } {
+  if (typeof (mill as Partial<Checked> | undefined)?.health !== 'function') {
+    const isPromise = typeof (mill as { then?: unknown } | undefined)?.then === 'function'
+    const message = `must be a mill, got ${show(mill)}${isPromise ? '; await millrace() first' : ''}`
+    throw new InvalidOptionsError('healthHandler()', [{ path: 'mill', message }])
+  }
   return {
     fetch: async (request) => {
       if (request.method !== 'GET' && request.method !== 'HEAD')

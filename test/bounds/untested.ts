@@ -49,6 +49,8 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/client/read/result-waiters.ts#POLL_FIRST_MS',
       'src/job/rules/outage.ts#PROBE_EVERY_MS',
       'src/job/rules/limits.ts#STEPS_PER_WINDOW',
+      'src/job/rules/limits.ts#CLAIMS_PER_WINDOW',
+      'src/job/rules/limits.ts#CLAIM_PACE_MS',
       'src/mill/worker-reports.ts#REPORT_MS',
       'src/observe/health/health.ts#CHECK_MS',
       'src/observe/health/health.ts#ANNOUNCE_MS',

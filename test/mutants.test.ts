@@ -24,6 +24,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a retry resets its number of attempts': 5,
   'due times are compared with the clock of the worker': 5,
   'a child is released by the first of its parents': 6,
+  'a fold forgets the rows that it took': 6,
   'a paused queue is claimed from': 6,
   'a process of another machine is checked on this one': 6,
   'a tick is fired by every process that finds it due': 6,

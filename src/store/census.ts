@@ -56,6 +56,14 @@ export interface Census {
     readonly state: State
     readonly members: number
   }[]
+  /** Ended attempts of each lane, as the statistics count them: buckets of a day and unfolded rows together. */
+  readonly attempts: readonly {
+    readonly queue: string
+    readonly name: string
+    readonly done: number
+    readonly failed: number
+    readonly retried: number
+  }[]
   /** Open links between a parent and a child that it blocks, and parents whose ends are still to be handled. */
   readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: LinkPolicy }[]
   readonly todos: readonly string[]

@@ -38,6 +38,10 @@ export const statisticsCases: readonly ContractCase[] = [
     assert.deepEqual(await totals(b, { name: 'mail', queue: 'a' }), wanted.slice(0, 1))
     assert.deepEqual(await totals(b, { name: 'other' }), [])
     assert.deepEqual(await totals(b, { queue: 'other' }), [])
+    const [waits] = await totals(b, { queue: 'a', times: ['wait'] })
+    assert.deepEqual([waits?.wait, waits?.run], [sketch(10, 30, 50, 70), null])
+    const [none] = await totals(b, { queue: 'a', times: [] })
+    assert.deepEqual([none?.done, none?.wait, none?.run], [1, null, null])
   }),
 
   contract('batches with plain, keyed and failed ends are counted once, without those that were refused', async (b) => {

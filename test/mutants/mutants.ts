@@ -282,6 +282,15 @@ export const MUTANTS: readonly Mutant[] = [
   statements('every other tick is skipped', { moveSchedule: ['next_at = ?', 'next_at = ? + 1000'] }),
   statements('unique slots that count are swept', { nextSlots: ['and l.seq is null as over', 'or true as over'] }),
   statements('a cancelled job keeps its unique slot', { freeSlot: ['where', 'where false and'] }),
+  statements('an ended attempt is not counted', {
+    countAttempts: ['values (?, ?, ?, ?, ?, ?, ?, ?, ?)', 'select ?, ?, ?, ?, ?, ?, ?, ?, ? where false'],
+  }),
+  statements('a failed job is counted as a retry', {
+    countAttempts: ['done, failed, retried', 'done, retried, failed'],
+  }),
+  statements('a fold forgets the rows that it took', {
+    putBuckets: ['from json_each(?)', 'from json_each(?) where false'],
+  }),
   statements('a member that moves is not counted', {
     countMembers: ['members = members + excluded.members', 'members = members'],
   }),

@@ -286,7 +286,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     listWorkers: ['', '50'],
     runningOf: [json(['w1', 'w2'])],
     countAttempts: [null, COUNTED],
-    readStats: [json([{ spanMs: 3_600_000, from: 0, to: 10 }]), null, null, '0', '10'],
+    readStats: [json([{ spanMs: 3_600_000, from: 0, to: 10 }]), null, null, '0', '10', 'true', 'false'],
     firstStatMove: [],
     foldAlone: [],
     takeStatMoves: ['10'],

@@ -50,6 +50,7 @@ export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus
     outages: [],
     groups: [],
     counts: [],
+    attempts: [],
     works: [],
     ticks: [],
     schedules: [],

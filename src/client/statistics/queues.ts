@@ -44,7 +44,7 @@ const PACE_MINUTES = 5
 export async function readQueues({ store }: StatisticsParts): Promise<Record<string, QueueStatistics>> {
   const [counts, recent] = await Promise.all([
     store.observing.countQueues(),
-    store.observing.readStatistics({ window: { lastMs: (PACE_MINUTES - 1) * MINUTE_MS } }),
+    store.observing.readStatistics({ window: { lastMs: (PACE_MINUTES - 1) * MINUTE_MS }, times: [] }),
   ])
   const ended = new Map<string, number>()
   for (const { queue, done, failed } of recent.rows) ended.set(queue, (ended.get(queue) ?? 0) + done + failed)

@@ -70,7 +70,7 @@ export async function readRetries(
   checkStatistics('retries', options, WINDOW_FIELDS)
   const counts = await byQueue(
     store,
-    options,
+    { ...queryOf(options), times: [] },
     () => ({ ok: 0, retries: 0 }),
     (sum, { done, retried }) => {
       sum.ok += done
@@ -89,7 +89,7 @@ export async function readTimes(
   const column = verb === 'waitTimes' ? 'wait' : 'run'
   const sketches = await byQueue(
     store,
-    options,
+    { ...queryOf(options), times: [column] },
     () => new Sketch(),
     (sketch, row) => sketch.addWritten(row[column]),
   )
@@ -99,12 +99,12 @@ export async function readTimes(
 /** Adds up the rows of each queue; a queue that the caller names has an entry in any case. */
 async function byQueue<Sum>(
   store: Store,
-  options: StatisticsOptions,
+  query: StatisticsQuery,
   empty: () => Sum,
   add: (sum: Sum, row: BucketRow) => void,
 ): Promise<Map<string, Sum>> {
-  const { rows } = await store.observing.readStatistics(queryOf(options))
-  const sums = new Map<string, Sum>(options.queue === undefined ? [] : [[options.queue, empty()]])
+  const { rows } = await store.observing.readStatistics(query)
+  const sums = new Map<string, Sum>(query.queue === undefined ? [] : [[query.queue, empty()]])
   for (const row of rows) {
     const sum = sums.get(row.queue) ?? empty()
     sums.set(row.queue, sum)

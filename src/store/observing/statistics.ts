@@ -14,6 +14,8 @@ export interface LaneFilter {
 /** Which buckets to read: those that cover a window of the store's time, or those of one length. */
 export interface StatisticsQuery extends LaneFilter {
   readonly window: LastWindow | BucketRange
+  /** The distributions that are needed: they are most of what is read. Default: both. */
+  readonly times?: readonly ('wait' | 'run')[] | undefined
 }
 
 export interface FailuresQuery extends LaneFilter {

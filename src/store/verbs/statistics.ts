@@ -51,6 +51,8 @@ export function* readStatistics(session: VerbSession, query: StatisticsQuery): V
       query.name ?? null,
       window.from,
       window.to,
+      query.times?.includes('wait') !== false,
+      query.times?.includes('run') !== false,
     ),
   )
   return { now, window, rows: rows.map(toBucket) }

@@ -6,6 +6,7 @@ import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
 import { RequestExpectations } from './request-expectations.js'
 import { EveryChecker } from '../checkers/clock-checks.js'
 import { checkDrained, Checker, isDrained } from '../checkers/checks.js'
+import { StatisticsChecker } from '../checkers/statistics-checks.js'
 import { checkFreed } from '../checkers/rescue-checks.js'
 import type { Facts, SimulatedCensus } from '../checkers/checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
@@ -75,6 +76,7 @@ export class Simulation {
   readonly #random: Random
   readonly faults: Faults
   readonly #checker = new Checker()
+  readonly #statistics = new StatisticsChecker()
   readonly #every = new EveryChecker()
   readonly #processes: SimProcess[] = []
   /** The mills of workers that have started. */
@@ -244,6 +246,7 @@ export class Simulation {
     this.#changesSeen = changes
     this.#seen = this.census()
     this.#checker.check(this.#seen, this.#facts())
+    this.#statistics.check(this.#seen)
     this.scene.checks?.check(this.#seen)
     return this.#seen
   }

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../job/statistics/buckets.js'
 import { s, sort, turnLane } from './sql-fragments.js'
 
 /** All rows of a table, as arrays of these columns. */
@@ -33,6 +34,8 @@ export const censusQueries = {
       'groups', ${rows(`grp, sealed_at, completed_at`, 'groups')},
       'counts', ${rows(`grp, queue, state, members`, 'group_counts')},
       'moves', ${rows(`grp, queue, state, members`, 'group_moves')},
+      'stats', ${rows(`queue, name, done, failed, retried`, `stats where span = ${DAY_MS}`)},
+      'stats_moves', ${rows(`queue, name, done, failed, retried`, 'stats_moves')},
       'links', ${rows(`parent, child, on_failure`, 'links')},
       'todos', ${rows(`parent, id`, 'link_todos')},
       'workflows', ${rows(`ref, run, waits, wake_at, paused_from`, 'workflows')},

@@ -38,6 +38,8 @@ interface Tables {
   readonly groups: readonly [group: string, sealedAt: number | null, completedAt: number | null][]
   readonly counts: readonly CountRow[]
   readonly moves: readonly CountRow[]
+  readonly stats: readonly AttemptRow[]
+  readonly stats_moves: readonly AttemptRow[]
   readonly links: readonly [parent: number, child: number, policy: LinkPolicy][]
   readonly todos: readonly [parent: number, id: string | null][]
   readonly workflows: readonly WorkflowRow[]
@@ -274,6 +276,7 @@ function othersIn(
   tables: Tables,
 ): Omit<Census, 'jobs' | 'strays' | 'groups' | 'counts' | 'links' | 'todos' | 'sequences' | 'workflows' | 'long'> {
   return {
+    attempts: attemptsIn(tables),
     keys: tables.keys.map(([name, key, seq]) => ({ name, key, seq })),
     slots: tables.uniques.map(([name, key, job, until]) => ({ name, key, job, until })),
     workers: tables.workers.map(([worker, beat]) => ({ worker, beat })),
@@ -301,4 +304,19 @@ function scheduleOf([id, text, nextAt, lastAt]: Tables['schedules'][number]): Ce
 function read(text: string | null): object {
   const value: unknown = text === null ? {} : JSON.parse(text)
   return typeof value === 'object' && value !== null ? value : {}
+}
+
+type AttemptRow = readonly [queue: string, name: string, done: number, failed: number, retried: number]
+
+/** Ended attempts by lane: the buckets, and the rows that are not folded into them yet. */
+function attemptsIn({ stats, stats_moves }: Tables): Census['attempts'] {
+  const sums = new Map<string, { queue: string; name: string; done: number; failed: number; retried: number }>()
+  for (const [queue, name, done, failed, retried] of [...stats, ...stats_moves]) {
+    const sum = sums.get(`${queue}\n${name}`) ?? { queue, name, done: 0, failed: 0, retried: 0 }
+    sum.done += done
+    sum.failed += failed
+    sum.retried += retried
+    sums.set(`${queue}\n${name}`, sum)
+  }
+  return [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }

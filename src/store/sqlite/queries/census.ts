@@ -1,3 +1,5 @@
+import { DAY_MS } from '../../../job/statistics/buckets.js'
+
 const jobsWhere = (condition: string): string => `(select json_group_array(json_object(
          'seq', j.seq, 'id', j.id, 'name', n.name, 'queue', n.queue, 'key', j.key, 'group', j.grp, 'follows', j.payload ->> '$.follows', 'tableCount', (l.seq is not null) + (h.seq is not null),
          'slot', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
@@ -69,6 +71,18 @@ const PARTS: { readonly [part: string]: { readonly tables: readonly string[]; re
     tables: ['millrace_group_counts'],
     sql: `(select json_group_array(json_object('group', grp, 'queue', queue, 'state', state, 'members', members))
        from millrace_group_counts where members <> 0)`,
+  },
+  attempts: {
+    tables: ['millrace_stats', 'millrace_stats_moves'],
+    sql: `(select json_group_array(json_object('queue', queue, 'name', name, 'done', done, 'failed', failed, 'retried', retried))
+       from (
+         select queue, name, sum(done) as done, sum(failed) as failed, sum(retried) as retried
+         from (
+           select queue, name, done, failed, retried from millrace_stats where span = ${DAY_MS}
+           union all
+           select queue, name, done, failed, retried from millrace_stats_moves)
+         group by queue, name
+         order by queue, name))`,
   },
   links: {
     tables: ['millrace_links'],

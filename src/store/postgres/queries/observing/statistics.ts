@@ -22,7 +22,8 @@ export const statisticsQueries = {
     ${countedAttempts('$2')}`,
   /** Buckets and unfolded rows in one snapshot: a fold of another process must not be seen in one of them only. */
   readStats: `
-    select b.queue, b.name, b.at, b.done, b.failed, b.retried, b.wait, b.run
+    select b.queue, b.name, b.at, b.done, b.failed, b.retried, case when $6::text::boolean then b.wait end as wait,
+           case when $7::text::boolean then b.run end as run
     from (
       select * from json_to_recordset($1::text::json) as r ("spanMs" bigint, "from" bigint, "to" bigint)
       limit ${RANGES_MAX}) r
@@ -35,7 +36,8 @@ export const statisticsQueries = {
       where b.queue = n.queue and b.name = n.name and b.span = r."spanMs" and b.at >= r."from" and b.at < r."to"
       order by b.at) b
     union all
-    select m.queue, m.name, m.at, m.done, m.failed, m.retried, m.wait, m.run
+    select m.queue, m.name, m.at, m.done, m.failed, m.retried, case when $6::text::boolean then m.wait end,
+           case when $7::text::boolean then m.run end
     from (
       select * from ${s}.stats_moves m where m.number > 0 order by m.number) m
     where ($2::text is null or m.queue = $2) and ($3::text is null or m.name = $3)

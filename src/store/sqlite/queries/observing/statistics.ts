@@ -16,14 +16,14 @@ export const statisticsQueries = {
     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   /** Buckets and unfolded rows in one snapshot: a fold of another process must not be seen in one of them only. */
   readStats: `
-    select s.queue, s.name, s.at, s.done, s.failed, s.retried, s.wait, s.run
+    select s.queue, s.name, s.at, s.done, s.failed, s.retried, case when ?6 then s.wait end as wait, case when ?7 then s.run end as run
     from json_each(?1) r
     cross join millrace_lanes n
     cross join millrace_stats s
       on s.queue = n.queue and s.name = n.name and s.span = r.value->>'spanMs' and s.at >= r.value->>'from' and s.at < r.value->>'to'
     where (?2 is null or n.queue = ?2) and (?3 is null or n.name = ?3)
     union all
-    select queue, name, at, done, failed, retried, wait, run
+    select queue, name, at, done, failed, retried, case when ?6 then wait end, case when ?7 then run end
     from millrace_stats_moves
     where (?2 is null or queue = ?2) and (?3 is null or name = ?3) and at >= ?4 and at < ?5`,
   firstStatMove: `

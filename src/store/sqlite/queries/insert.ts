@@ -8,15 +8,15 @@ export const ROWS_PER_INSERT = 20
 export const insertQueries = {
   insertJobs: byRows(
     (rows) => `
-    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp, turn, rate_turn, weight)
-    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
+    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp, turn, rate_turn, weight, shape)
+    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
   ),
   /** Rows that share all but id and payload: the shared values are bound once. */
   insertAlike: byRows(
     (rows) => `
-    with batch (lane, priority, created_at, grp) as (values (?, ?, ?, ?))
-    insert into millrace_jobs (id, lane, priority, payload, created_at, grp)
-    select each.column1, lane, priority, each.column2, created_at, grp
+    with batch (lane, priority, created_at, grp, shape) as (values (?, ?, ?, ?, ?))
+    insert into millrace_jobs (id, lane, priority, payload, created_at, grp, shape)
+    select each.column1, lane, priority, each.column2, created_at, grp, shape
     from batch, (values ${Array(rows).fill('(?, ?)').join(', ')}) as each`,
   ),
   insertLive: `

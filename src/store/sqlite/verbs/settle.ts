@@ -84,8 +84,9 @@ function endClaims(
   refused: readonly number[],
   now: number,
 ): void {
+  const hasLinks = session.statement(session.queries.anyLink).get() !== undefined
   for (const [index, job] of written.entries())
-    if (!refused.includes(job.ref)) endClaim(session, job, placed[index]?.to ?? job.to, now)
+    if (!refused.includes(job.ref)) endClaim(session, job, { wanted: placed[index]?.to ?? job.to, hasLinks }, now)
 }
 
 /** Items and steps that settle themselves in a transaction of their handler: only their rows are written. */

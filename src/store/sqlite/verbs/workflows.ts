@@ -4,7 +4,8 @@ import type { Claim, Inserted, SettledJob } from '../../store.js'
 import { cancelCalled, stepRowOf, writeChildren } from '../../verbs/workflows.js'
 import type { StoredStep } from '../../verbs/workflows.js'
 import { runVerb } from '../../verbs/verb.js'
-import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowEnd, WorkflowLog } from '../../workflows.js'
+import type { NewStep } from '../../sequences.js'
+import type { Inbox, KeptClaim, LogAppend, LogAppended, StepRow, WorkflowEnd, WorkflowLog } from '../../workflows.js'
 import type { Session } from '../connection/session.js'
 import { apart, countMoves } from './groups.js'
 import { readInbox, takeInbox } from './inbox.js'
@@ -14,43 +15,50 @@ import { stepColumns } from './sequences.js'
 
 /** The logs of claimed workflows. Those whose claim is lost are left out. */
 export function readLogs(session: Session, claims: readonly KeptClaim[], now: number): WorkflowLog[] {
-  return claims.flatMap((claim) => (isHeld(session, claim) ? [readLog(session, claim, now)] : []))
-}
-
-function isHeld(session: Session, { ref, fence }: Claim): boolean {
-  return session.statement(session.queries.holdsClaim).get(ref, fence) !== undefined
-}
-
-function readLog(session: Session, { ref, keptFence }: KeptClaim, now: number): WorkflowLog {
-  const { queries } = session
-  session.statement(queries.markWorkflow).run(ref)
-  const stored = session.statement(queries.suspensionOf).get(ref) as StoredSuspension | undefined
-  if (stored !== undefined) session.statement(queries.clearSuspension).run(ref)
-  const { run, last_fence, deadline_at, next_no, retried_at } = stored ?? NEVER_SUSPENDED
-  const isKept = keptFence !== null && keptFence === last_fence
-  const rows = isKept ? undefined : (session.statement(queries.readLog).all(ref, run) as unknown as StoredStep[])
   const at = new JobSession(session, now)
-  const answered = rows?.map((row) => stepRowOf(at, run, row))
-  const lastNo = Math.max(-1, ...(answered ?? []).map(({ no }) => no ?? -1))
+  return claims.flatMap((claim) => readLog(session, at, claim) ?? [])
+}
+
+function readLog(session: Session, at: JobSession, { ref, fence, keptFence }: KeptClaim): WorkflowLog | undefined {
+  const { queries } = session
+  const found = session.statement(queries.claimLog).get(ref, fence) as FoundLog | undefined
+  if (found === undefined) return undefined
+  const { run, next_no, last_fence } = found
+  if (found.shape === null) session.statement(queries.markWorkflow).run(ref)
+  if (found.was_suspended === 1) session.statement(queries.clearSuspension).run(ref)
+  const isKept = keptFence !== null && keptFence === last_fence
+  const rows = isKept ? undefined : found.has_rows === 1 ? readRows(session, at, ref, run) : []
   return {
-    ...readInbox(session, ref),
+    ref,
+    inbox: found.has_inbox === 1 ? readInbox(session, ref).inbox : [],
     run,
-    deadlineAt: deadline_at,
-    retriedAt: retried_at,
-    nextNo: Math.max(next_no, lastNo + 1),
-    rows: answered,
+    deadlineAt: found.deadline_at,
+    retriedAt: found.retried_at,
+    nextNo: rows?.reduce((next, { no }) => Math.max(next, (no ?? -1) + 1), next_no) ?? next_no,
+    rows,
   }
 }
 
-interface StoredSuspension {
+function readRows(session: Session, at: JobSession, ref: number, run: number): StepRow[] {
+  const rows = session.statement(session.queries.readLog).all(ref, run) as StoredStep[]
+  return rows.map((row) => stepRowOf(at, run, row))
+}
+
+interface FoundLog {
+  readonly shape: string | null
+  readonly was_suspended: number
   readonly run: number
   readonly last_fence: number | null
   readonly deadline_at: number | null
   readonly next_no: number
   readonly retried_at: number | null
+  readonly has_rows: number
+  readonly has_inbox: number
 }
 
-const NEVER_SUSPENDED: StoredSuspension = { run: 0, last_fence: null, deadline_at: null, next_no: 0, retried_at: null }
+function isHeld(session: Session, { ref, fence }: Claim): boolean {
+  return session.statement(session.queries.holdsClaim).get(ref, fence) !== undefined
+}
 
 export function readInboxes(session: Session, claims: readonly Claim[]): Inbox[] {
   return claims.map(({ ref }) => readInbox(session, ref))
@@ -66,9 +74,12 @@ export function appendSteps(session: Session, appends: readonly LogAppend[], now
 }
 
 function appendOne(session: Session, append: LogAppend, now: number): LogAppended {
-  const { ref, fence } = append
-  if (!isHeld(session, append)) return { ref, held: false, children: [] }
-  const children = writeLog(session, append, append, now)
+  const { ref, fence, rows } = append
+  const isRowsOnly = areRowsOnly(append)
+  // Rows are written only under the fence: one that was written shows that the claim holds.
+  const isWritten = isRowsOnly && writeRows(session, append, rows).includes(true)
+  if (!isWritten && !isHeld(session, append)) return { ref, held: false, children: [] }
+  const children = isRowsOnly ? [] : writeLog(session, append, append, now)
   if (append.endsStreak) session.statement(session.queries.endStreak).run(ref, fence)
   countMoves(session)
   return { ref, held: true, children }
@@ -76,15 +87,25 @@ function appendOne(session: Session, append: LogAppend, now: number): LogAppende
 
 type Written = Pick<LogAppend, 'run' | 'rows' | 'taken' | 'children' | 'cancelled'>
 
+function areRowsOnly({ taken, children, cancelled }: Pick<Written, 'taken' | 'children' | 'cancelled'>): boolean {
+  return taken.length + children.length + cancelled.length === 0
+}
+
+/** Whether each row was written: not without the claim, and not where it has its answer. */
+function writeRows(session: Session, { ref, fence }: Claim, rows: readonly NewStep[]): boolean[] {
+  const append = session.statement(session.queries.appendStep)
+  return rows.map((row) => Number(append.run(...stepColumns(row), ref, fence).changes) > 0)
+}
+
 /** Writes rows under the fence, with the jobs that they call and what they take from the inbox. */
-function writeLog(session: Session, { ref, fence }: Claim, written: Written, now: number): readonly Inserted[] {
+function writeLog(session: Session, claim: Claim, written: Written, now: number): readonly Inserted[] {
+  const { ref } = claim
   const at = new JobSession(session, now)
   const { rows, inserted } =
     written.children.length === 0
       ? { rows: written.rows, inserted: [] }
       : runVerb(writeChildren(at, { ...written, ref }))
-  const append = session.statement(session.queries.appendStep)
-  const isNew = rows.map((row) => Number(append.run(...stepColumns(row), ref, fence).changes) > 0)
+  const isNew = writeRows(session, claim, rows)
   // An append that is repeated because its reply was lost takes nothing: the number of a taken row is given again.
   const isRepeated = rows.some(({ no }) => no !== null) && !rows.some(({ no }, index) => no !== null && isNew[index])
   if (!isRepeated) takeInbox(session, ref, written.taken)
@@ -95,7 +116,12 @@ function writeLog(session: Session, { ref, fence }: Claim, written: Written, now
 /** Writes the rows of settlements whose claims still hold: the claim, with which they are guarded, ends after this. */
 export function writeLogs(session: Session, settled: readonly SettledJob[], now: number): void {
   for (const job of settled)
-    if (job.workflow !== undefined && isHeld(session, job)) writeLog(session, job, job.workflow, now)
+    if (job.workflow !== undefined && !isNothing(job.workflow) && isHeld(session, job))
+      writeLog(session, job, job.workflow, now)
+}
+
+function isNothing(written: Written): boolean {
+  return written.rows.length === 0 && areRowsOnly(written)
 }
 
 /**
@@ -115,15 +141,23 @@ export function placeWorkflow(session: Session, job: SettledJob, now: number): S
   return { ...job, delayMs: isDueThen ? suspended.wakeAt - now : 0 }
 }
 
-/** What a settlement writes beside the place of the job, once the claim has ended. `wanted`: before a pause altered it. */
-export function endClaim(session: Session, job: SettledJob, wanted: State, now: number): void {
+/**
+ * What a settlement writes beside the place of the job, once the claim has ended. `wanted`: before a pause altered it;
+ * `hasLinks`: whether any job has links.
+ */
+export function endClaim(
+  session: Session,
+  job: SettledJob,
+  { wanted, hasLinks }: { readonly wanted: State; readonly hasLinks: boolean },
+  now: number,
+): void {
   const { ref, fence, to, workflow } = job
   if (workflow === undefined) return
   const { queries } = session
   if (workflow.restarted !== undefined) restart(session, ref, workflow, now)
   else if (workflow.suspended !== undefined) suspend(session, { ref, fence }, workflow, { to, wanted }, now)
   else if (to === 'done' || to === 'failed' || to === 'cancelled') {
-    dropLinks(session, ref)
+    if (hasLinks) dropLinks(session, ref)
     if (workflow.forgetFrom !== null) session.statement(queries.putForgetFrom).run(ref, workflow.forgetFrom)
   }
 }

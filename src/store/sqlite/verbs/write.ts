@@ -28,7 +28,6 @@ export function writeJobs(session: Session, jobs: readonly NewJob[], now: number
       const job = jobs[i] as NewJob
       session.groupMoves.enter(job, state)
       if (job.options !== null) addLabels(session, first + i - from, job.options)
-      if (job.shape !== undefined) session.statement(session.queries.markWorkflow).run(first + i - from)
     }
     noteTimes(session, run.dueAt, run.expiresAt, now)
     from = run.end
@@ -56,18 +55,19 @@ interface Bodies {
 
 /** Jobs of one lane, priority and group with only a payload: the usual bulk. */
 function areAlike(jobs: readonly NewJob[], from: number, to: number): boolean {
-  const { queue, name, priority, group } = jobs[from] as NewJob
+  const { queue, name, priority, group, shape } = jobs[from] as NewJob
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     if (job.options !== null || job.key !== null || job.turn !== undefined || job.name !== name) return false
     if (job.queue !== queue || job.priority !== priority || job.group !== group) return false
+    if (job.shape !== shape) return false
   }
   return true
 }
 
 function alikeBodies(session: Session, jobs: readonly NewJob[], from: number, to: number, now: number): Bodies {
-  const { queue, name, priority, group } = jobs[from] as NewJob
-  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now, group ?? null]
+  const { queue, name, priority, group, shape } = jobs[from] as NewJob
+  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now, group ?? null, shape ?? null]
   for (let i = from; i < to; i += 1) {
     const { id, payload } = jobs[i] as NewJob
     values.push(id, payload)
@@ -90,6 +90,7 @@ function bodies(session: Session, jobs: readonly NewJob[], from: number, to: num
       now,
       job.group ?? null,
       ...turnColumns(job),
+      job.shape ?? null,
     )
   }
   return { sql: session.queries.insertJobs(to - from), values }

@@ -78,10 +78,16 @@ export const workflowQueries = {
     from millrace_inbox
     where job = ${jobOf} and taken = 0
     order by number`,
-  suspensionOf: `
-    select run, last_fence, deadline_at, next_no, retried_at
-    from millrace_workflows
-    where seq = ?`,
+  /** What a claim that still holds finds of its workflow. Most have no suspension, no row in the log and nothing in the inbox. */
+  claimLog: `
+    select j.shape, w.seq is not null as was_suspended, coalesce(w.run, 0) as run, w.last_fence, w.deadline_at,
+           coalesce(w.next_no, 0) as next_no, w.retried_at,
+           exists (select 1 from millrace_steps s where s.seq = l.seq and s.run = coalesce(w.run, 0)) as has_rows,
+           exists (select 1 from millrace_inbox i where i.job = j.id and i.taken = 0) as has_inbox
+    from millrace_live l
+    join millrace_jobs j on j.seq = l.seq
+    left join millrace_workflows w on w.seq = l.seq
+    where l.seq = ? and l.fence = ?`,
   /** The claim reads the log: what the last suspension wrote is used. */
   clearSuspension: `
     update millrace_workflows

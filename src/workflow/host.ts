@@ -51,14 +51,14 @@ export interface DriverHost {
   /** The store's clock, as far as the worker knows it. */
   now(): number
   /**
-   * Writes, however often the store fails; undefined when the claim is lost. It throws only when the store refuses a child,
-   * and then nothing is written.
+   * Writes, however often the store fails, and calls `done` when that is committed: with the children, or with undefined when
+   * the claim is lost. `refused`: the store refuses a child, and nothing is written.
    */
-  append(write: LogWrite): Promise<readonly Inserted[] | undefined>
+  append(write: LogWrite, done: (inserted: readonly Inserted[] | undefined, refused?: unknown) => void): void
   /** The untaken rows of the inbox; undefined when they could not be read. */
   readInbox(): Promise<readonly InboxRow[] | undefined>
-  /** Calls the function of a step. Never rejects. */
-  act(operation: Operation): Promise<Outcome>
+  /** Calls the function of a step, and `ended` when it has returned or thrown: at once or later. */
+  act(operation: Operation, ended: (outcome: Outcome) => void): void
   /** The same in a transaction, whose last write is the row that `record` returns. */
   transact(operation: Operation, record: (outcome: Outcome) => NewStep): Promise<Outcome>
   /** Aborts the signal of a step that acts. */

@@ -80,13 +80,15 @@ export function makeOperation(
   given: Pick<Operation, 'address' | 'name' | 'scope' | 'deed' | 'order' | 'since'>,
 ): Operation {
   let resolve: Operation['resolve'] = ignore
-  let reject: Operation['reject'] = ignore
+  let fail: Operation['reject'] = ignore
   const promise = new Promise<unknown>((done, failed) => {
     resolve = done
-    reject = failed
+    fail = failed
   })
-  // A body may forget to await it: that must not end the process.
-  promise.catch(ignore)
+  const reject = (error: unknown): void => {
+    handleRejection(promise)
+    fail(error)
+  }
   // Every field is named: a spread would make a slow object, and there is one for each step.
   const { address, name, scope, deed, order, since } = given
   return {
@@ -117,6 +119,17 @@ export function makeOperation(
 const NO_NOTE: LogNote = {}
 
 function ignore(): void {}
+
+/** A body may forget to await a promise: its rejection must not end the process. */
+export function handleRejection(promise: Promise<unknown>): void {
+  promise.catch(ignore)
+}
+
+export function rejected(error: unknown): Promise<never> {
+  const promise = Promise.reject<never>(error as Error)
+  handleRejection(promise)
+  return promise
+}
 
 /** It acts: its function is called, and may be called again. */
 export function acts({ kind }: Operation): boolean {

@@ -4,29 +4,33 @@ import type { Cancel, Timers } from '../world/timers.js'
 export class Signal {
   timers: Timers
   #isRaised = false
-  #wake: (() => void) | undefined
+  #then: (() => void) | undefined
+  #cancel: Cancel | undefined
 
   constructor(timers: Timers) {
     this.timers = timers
   }
 
   raise(): void {
-    this.#isRaised = true
-    this.#wake?.()
+    if (this.#then === undefined) this.#isRaised = true
+    else this.#end(this.#then)
   }
 
-  /** Resolves at once when it was raised since the last wait. `ms` null: no time ends it. */
-  async wait(ms: number | null): Promise<void> {
-    if (!this.#isRaised)
-      await new Promise<void>((resolve) => {
-        let cancel: Cancel | undefined
-        this.#wake = () => {
-          this.#wake = undefined
-          cancel?.()
-          resolve()
-        }
-        if (ms !== null) cancel = this.timers.after(ms, () => this.#wake?.())
-      })
+  /** False when it was raised since the last wait; else `then` is called once. `ms` null: no time ends it. */
+  wait(ms: number | null, then: () => void): boolean {
+    const isRaised = this.#isRaised
     this.#isRaised = false
+    if (isRaised) return false
+    this.#then = then
+    if (ms !== null) this.#cancel = this.timers.after(ms, () => this.#end(then))
+    return true
+  }
+
+  #end(then: () => void): void {
+    if (this.#then === undefined) return
+    this.#then = undefined
+    this.#cancel?.()
+    this.#cancel = undefined
+    then()
   }
 }

@@ -14,6 +14,7 @@ import {
   checkWork,
 } from './check-verbs.js'
 import type { Driver } from './driver.js'
+import { handleRejection, rejected } from './operation.js'
 import type { Scope } from './scope.js'
 import type { Branch, Restart, StepContext, StepOptions, Work } from './work.js'
 
@@ -53,14 +54,14 @@ export class WorkVerbs implements Work {
     given: StepOptions | ((s: StepContext) => T),
     act?: (s: StepContext) => T,
   ): Promise<Awaited<T>> {
-    return this.#verb('step', () => {
+    return this.#operation('step', () => {
       const { deed, key } = checkStep(name, given, act)
       return this.#driver.call('step', this.#scope, name, deed, key)
     }) as Promise<Awaited<T>>
   }
 
   transaction<T, Tx>(name: string, work: (tx: Tx) => T): Promise<Awaited<T>> {
-    return this.#verb('transaction', () => {
+    return this.#operation('transaction', () => {
       checkName('transaction', name)
       checkWork('transaction', work)
       return this.#driver.call('transaction', this.#scope, name, { kind: 'tx', work: work as (tx: unknown) => T })
@@ -68,42 +69,42 @@ export class WorkVerbs implements Work {
   }
 
   sleep(span: unknown, options?: { readonly name?: string | undefined }): Promise<void> {
-    return this.#verb('sleep', () => {
+    return this.#operation('sleep', () => {
       const { name, deed } = checkSleep(span, options)
       return this.#driver.call('sleep', this.#scope, name, deed)
     }) as Promise<void>
   }
 
   sleepUntil(instant: Date | string, options?: { readonly name?: string | undefined }): Promise<void> {
-    return this.#verb('sleepUntil', () => {
+    return this.#operation('sleepUntil', () => {
       const { name, deed } = checkSleepUntil(instant, options)
       return this.#driver.call('sleepUntil', this.#scope, name, deed)
     }) as Promise<void>
   }
 
   waitFor(event: unknown, options?: unknown): Promise<never> {
-    return this.#verb('waitFor', () => {
+    return this.#operation('waitFor', () => {
       const { name, deed } = checkWait(event, options, this.#driver.workflow)
       return this.#driver.call('waitFor', this.#scope, name, deed)
     }) as Promise<never>
   }
 
   call(job: unknown, payload?: unknown, options?: unknown): Promise<never> {
-    return this.#verb('call', () => {
+    return this.#operation('call', () => {
       const { name, deed } = checkCall('call', job, payload, options)
       return this.#driver.call('call', this.#scope, name, deed)
     }) as Promise<never>
   }
 
   enqueue(job: unknown, payload?: unknown, options?: unknown): Promise<never> {
-    return this.#verb('enqueue', () => {
+    return this.#operation('enqueue', () => {
       const { name, deed } = checkCall('enqueue', job, payload, options)
       return this.#driver.call('enqueue', this.#scope, name, deed)
     }) as Promise<never>
   }
 
   results(parent: never): Promise<never> {
-    return this.#verb('results', () => {
+    return this.#operation('results', () => {
       const { name, deed } = checkCall('results', parent, undefined, undefined)
       return this.#driver.call('results', this.#scope, name, { kind: 'results', parent: deed.job })
     }) as Promise<never>
@@ -208,19 +209,19 @@ export class WorkVerbs implements Work {
     return this.#verb(verb, () => this.#driver.refusal(verb, this.#scope) ?? call())
   }
 
-  /** A body may forget to await it: that must not end the process. */
   #verb<T>(verb: string, call: () => Promise<T>): Promise<T> {
-    const promise = this.#called(verb, call)
-    promise.catch(() => undefined)
+    const promise = this.#operation(verb, call)
+    handleRejection(promise)
     return promise
   }
 
-  #called<T>(verb: string, call: () => Promise<T>): Promise<T> {
-    if (this.#driver.host.isInsideStep()) return Promise.reject(new StepNestedError(verb))
+  /** The rejection of an operation is handled where that is made. */
+  #operation<T>(verb: string, call: () => Promise<T>): Promise<T> {
+    if (this.#driver.host.isInsideStep()) return rejected(new StepNestedError(verb))
     try {
       return call()
     } catch (error) {
-      return Promise.reject(error as Error)
+      return rejected(error)
     }
   }
 }

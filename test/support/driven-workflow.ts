@@ -208,9 +208,13 @@ export class DrivenWorkflow {
         },
       },
       now: () => this.time.now,
-      append: (write) => this.#append(write, claim),
+      append: (write, done) =>
+        void this.#append(write, claim).then(
+          (inserted) => done(inserted),
+          (refused: unknown) => done([], refused),
+        ),
       readInbox: () => Promise.resolve([...this.inbox]),
-      act: (operation) => this.#act(operation),
+      act: (operation, ended) => void this.#act(operation).then(ended),
       transact: async (operation, record) => {
         const outcome = await this.#act(operation)
         if (outcome.kind !== 'succeeded') return outcome

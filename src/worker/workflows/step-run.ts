@@ -1,39 +1,54 @@
 import { describeError } from '../../codec/error-text.js'
 import { TimeoutError, StepNestedError } from '../../errors.js'
+import type { Registered } from '../../job/definition/registry.js'
+import { isThenable } from '../../job/definition/schema.js'
 import { formatDuration } from '../../job/duration/duration.js'
 import type { Outcome } from '../../job/rules/outcome.js'
-import type { Cancel } from '../../world/timers.js'
+import type { ClaimedJob } from '../../store/store.js'
 import type { Operation } from '../../workflow/operation.js'
 import type { StepContext } from '../../workflow/work.js'
 import { attemptInput } from '../attempt/attempt-input.js'
 import { classify, failure, succeeded } from '../attempt/run.js'
-import type { Attempt } from '../attempt/run.js'
 import { Running } from '../attempt/running.js'
-import type { AttemptHost, JobVerbs } from '../attempt/running.js'
+import type { AttemptHost } from '../attempt/running.js'
+import type { Alarmed } from '../in-flight/alarms.js'
+import type { Indexed } from '../in-flight/indexed-set.js'
 import type { InFlightParts } from '../in-flight/in-flight-parts.js'
 import { ABORT_GRACE_MS } from '../in-flight/overdue.js'
 
+/** What the steps of one claim have in common: made once for each claim, because there are many steps. */
 export interface StepRunParts {
   readonly parts: Pick<InFlightParts, 'world' | 'executor' | 'events'>
-  readonly verbs: JobVerbs
-  /** The claim of the workflow that the step belongs to. */
+  /** The claim of the workflow that the steps belong to. */
   readonly workflow: Running
+  readonly registered: Registered
+  readonly timeoutMs: number
   readonly slowAfterMs: number
-  logLine: AttemptHost['logLine']
+  readonly host: AttemptHost
+  /** The step acts: its timeout counts from now. */
+  began(step: StepRun): void
+  /** Its times were moved. */
+  moved(step: StepRun): void
+  ended(step: StepRun): void
 }
 
 /** One attempt of a step: an attempt like that of a job, with its own signal, lines, timeout and retry policy. */
-export class StepRun {
+export class StepRun implements Alarmed, Indexed {
   readonly running: Running
+  index = -1
   readonly #parts: StepRunParts
-  readonly #attempt: Attempt
-  readonly #timers: Cancel[] = []
-  #resolve: (outcome: Outcome) => void = () => undefined
+  #ended: ((outcome: Outcome) => void) | undefined
 
   constructor(parts: StepRunParts, operation: Operation) {
     this.#parts = parts
     this.running = stepRunning(parts, operation)
-    this.#attempt = attemptInput(this.running, parts.parts)
+  }
+
+  get alarmAt(): number {
+    return this.running.alarmAt
+  }
+  get slowAt(): number {
+    return this.running.slowAt
   }
 
   /** The context that the function of the step is given. */
@@ -53,103 +68,100 @@ export class StepRun {
     }
   }
 
-  /** Calls it. Resolves when it has returned or thrown, or when it has not within the grace after its signal was aborted. */
-  act(call: () => unknown): Promise<Outcome> {
-    return new Promise((resolve) => {
-      this.#resolve = resolve
-      this.#watch()
-      void this.#outcome(call).then((outcome) => this.#end(outcome))
-    })
+  /**
+   * Calls it. `ended` is called once: when it has returned or thrown, or when it has not within the grace after its signal was
+   * aborted.
+   */
+  act(call: () => unknown, ended: (outcome: Outcome) => void): void {
+    this.#ended = ended
+    this.#parts.began(this)
+    try {
+      const returned = call()
+      if (!isThenable(returned)) return this.#end(succeeded(this.running.registered, returned))
+      Promise.resolve(returned).then(
+        (value) => this.#end(succeeded(this.running.registered, value)),
+        (error: unknown) => this.#end(this.#thrown(error)),
+      )
+    } catch (error) {
+      this.#end(this.#thrown(error))
+    }
   }
 
   abort(reason: unknown): void {
     if (this.running.abortReason !== undefined) return
     this.running.abort(reason)
-    this.#after(ABORT_GRACE_MS, () => this.#end(this.#unreturned(reason)))
+    this.running.alarmAt = this.#parts.parts.world.clock.monotonic() + ABORT_GRACE_MS
+    this.#parts.moved(this)
   }
 
-  /** The outcome of an error, by the policy of the step. */
-  classify(error: unknown): Outcome {
-    return classify(this.#attempt, error)
-  }
-
-  async #outcome(call: () => unknown): Promise<Outcome> {
-    try {
-      return succeeded(this.running.registered, await call())
-    } catch (error) {
-      // The code of the step is wrong: another attempt would fail in the same way.
-      if (error instanceof StepNestedError) return { kind: 'aborted', error: describeError(error) }
-      return classify(this.#attempt, error)
+  /** One of its times has come. */
+  due(now: number): void {
+    const { running } = this
+    const { slowAt, alarmAt, begunAt, abortReason, job, id } = running
+    if (slowAt <= now) {
+      this.#parts.parts.events.slow(running, now - begunAt)
+      running.slowAt = now + this.#parts.slowAfterMs
     }
+    if (alarmAt > now) return
+    if (abortReason !== undefined) return this.#end(this.#unreturned(abortReason))
+    const timeout = formatDuration(alarmAt - begunAt)
+    this.abort(new TimeoutError(`a step of ${job} ${id} ran longer than its timeout (${timeout})`))
+  }
+
+  #thrown(error: unknown): Outcome {
+    // The code of the step is wrong: another attempt would fail in the same way.
+    if (error instanceof StepNestedError) return { kind: 'aborted', error: describeError(error) }
+    return classify(attemptInput(this.running, this.#parts.parts), error)
   }
 
   #end(outcome: Outcome): void {
-    for (const cancel of this.#timers.splice(0)) cancel()
-    this.#resolve(outcome)
+    const ended = this.#ended
+    if (ended === undefined) return
+    this.#ended = undefined
+    this.#parts.ended(this)
+    ended(outcome)
   }
 
   /** Whether a step acted that does not return is not known, unless its own timeout ended it. */
   #unreturned(reason: unknown): Outcome {
-    if (reason instanceof TimeoutError) return failure(this.#attempt, reason)
+    if (reason instanceof TimeoutError) return failure(attemptInput(this.running, this.#parts.parts), reason)
     return { kind: 'cancelled', error: null, reason: String(reason) }
-  }
-
-  #watch(): void {
-    const { alarmAt, slowAt, begunAt, job, id } = this.running
-    const timeoutMs = alarmAt - begunAt
-    if (timeoutMs !== Infinity)
-      this.#after(timeoutMs, () =>
-        this.abort(
-          new TimeoutError(`a step of ${job} ${id} ran longer than its timeout (${formatDuration(timeoutMs)})`),
-        ),
-      )
-    if (slowAt !== Infinity) this.#watchSlow(slowAt - begunAt)
-  }
-
-  #watchSlow(everyMs: number): void {
-    this.#after(everyMs, () => {
-      const { parts } = this.#parts
-      parts.events.slow(this.running, parts.world.clock.monotonic() - this.running.begunAt)
-      this.#watchSlow(everyMs)
-    })
-  }
-
-  #after(ms: number, callback: () => void): void {
-    this.#timers.push(this.#parts.parts.world.timers.after(ms, callback, { idle: true }))
   }
 }
 
 function stepRunning(parts: StepRunParts, { deed, attempt, name }: Operation): Running {
-  const { workflow, verbs } = parts
-  const { registered, options, claimed } = workflow
+  const { workflow, registered, host } = parts
+  const { options, claimed } = workflow
   const [retry, timeoutMs] = deed.kind === 'step' ? [deed.retry, deed.timeoutMs] : [undefined, undefined]
-  const levels = options.retry === undefined ? registered.retryLevels : [options.retry, ...registered.retryLevels]
-  const ownTimeout = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
   const now = parts.parts.world.clock.monotonic()
   const made = new Running(
     {
-      claimed: { ...claimed, attempt, retries: attempt },
-      // An error of a step that counts as success is caught in the body, not by an option of a category.
-      registered: { ...registered, retryLevels: levels, workflow: undefined, treatAsDone: undefined },
-      options: { ...options, retry },
+      claimed: claimedAt(claimed, attempt),
+      registered,
+      options: options.retry === retry ? options : { ...options, retry },
       startedAt: Math.round(workflow.startedAt + (now - workflow.begunAt)),
       begunAt: now,
       heldSince: now,
-      timeoutMs: timeoutMs ?? ownTimeout,
+      timeoutMs: timeoutMs ?? parts.timeoutMs,
       slowAfterMs: parts.slowAfterMs,
       reported: true,
     },
-    {
-      verbs,
-      noteProgress: () => undefined,
-      logLine: parts.logLine,
-      settling: {
-        settleIn: () => Promise.reject(new Error('a step has no settleIn; use w.transaction')),
-        transaction: () => Promise.reject(new Error('a step has no transaction; use w.transaction')),
-      },
-    },
+    host,
   )
   // Until it logs something, a slow step is shown by its name.
   made.lastActivity = `step: ${name}`
   return made
+}
+
+/** The claim with the attempts of a step, which are its own. */
+function claimedAt(claimed: ClaimedJob, attempt: number): ClaimedJob {
+  if (claimed.attempt === attempt && claimed.retries === attempt) return claimed
+  return { ...claimed, attempt, retries: attempt }
+}
+
+/** A workflow's definition as that of its steps. */
+export function registeredSteps(registered: Registered, { options }: Running): Registered {
+  const retryLevels = options.retry === undefined ? registered.retryLevels : [options.retry, ...registered.retryLevels]
+  // An error of a step that counts as success is caught in the body, not by an option of a category.
+  return { ...registered, retryLevels, workflow: undefined, treatAsDone: undefined }
 }

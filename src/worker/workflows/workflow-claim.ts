@@ -8,7 +8,7 @@ import type { Encoded, Outcome } from '../../job/rules/outcome.js'
 import type { ActingSteps } from '../../job/workflow-record.js'
 import { hasCrashed } from '../../job/rules/quarantine.js'
 import type { NewStep } from '../../store/sequences.js'
-import type { ClaimedJob, Inserted, SettledJob } from '../../store/store.js'
+import type { ClaimedJob, SettledJob } from '../../store/store.js'
 import type { InboxRow, OwnedClaim } from '../../store/workflows.js'
 import type { Timers } from '../../world/timers.js'
 import { Driver } from '../../workflow/driver.js'
@@ -19,6 +19,7 @@ import { succeeded } from '../attempt/run.js'
 import { endedRun } from './run-end.js'
 import type { EndedRun } from './run-end.js'
 import { StepRun } from './step-run.js'
+import type { StepRunParts } from './step-run.js'
 import type { WorkflowLogs } from './workflow-logs.js'
 import type { WorkflowRuns } from './workflow-runs.js'
 
@@ -41,6 +42,9 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   #isPausing = false
   #isOver = false
   #takes = 0
+  readonly #claim: OwnedClaim
+  readonly #isOverNow = (): boolean => this.#isOver
+  #stepParts: StepRunParts | undefined
   /** What was read last may be outdated. */
   #isReadDue = false
   hasProgressed = false
@@ -49,13 +53,14 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   constructor(runs: WorkflowRuns, running: Running) {
     this.#runs = runs
     this.#running = running
+    this.#claim = ownedClaim(running.claimed)
     this.timers = runs.parts.world.timers
   }
 
   async drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
     const { claimed } = this.#running
     const read = (keptFence: number | null): ReturnType<WorkflowLogs['read']> =>
-      this.#runs.logs.read({ ...ownedClaim(claimed), keptFence }, () => this.#isOver)
+      this.#runs.logs.read({ ...this.#claim, keptFence }, this.#isOverNow)
     const kept = this.#runs.sticky.take(claimed.id)
     let log = await read(kept?.fence ?? null)
     // While it was frozen the body went on after something that is not of `w`: it is run again from its log.
@@ -112,19 +117,19 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     return this.#runs.now()
   }
 
-  async append(write: LogWrite): Promise<readonly Inserted[] | undefined> {
+  append(write: LogWrite, done: Parameters<DriverHost['append']>[1]): void {
     const hasAnswer = write.rows.some(({ no }) => no !== null)
     const endsStreak = hasAnswer && !this.hasProgressed && hasCrashed(this.#running.claimed)
-    const append = { ...ownedClaim(this.#running.claimed), run: this.#run, ...write, endsStreak }
-    if (write.taken.length > 0) this.#takes += 1
-    const appended = await this.#runs.logs.append(append, () => this.#isOver)
-    if (write.taken.length > 0) this.#takes += 1
-    if (this.#isReadDue) this.#readAgain()
-    if (appended?.held !== true) return undefined
-    const { error } = appended as { readonly error?: unknown }
-    if (error !== undefined) throw error
-    if (hasAnswer) this.hasProgressed = true
-    return appended.children
+    const isTaking = write.taken.length > 0
+    if (isTaking) this.#takes += 1
+    const append = { ...this.#claim, run: this.#run, ...write, endsStreak }
+    this.#runs.logs.append(append, this.#isOverNow, (appended) => {
+      if (isTaking) this.#takes += 1
+      if (this.#isReadDue) this.#readAgain()
+      const isHeld = appended?.held === true
+      if (isHeld && hasAnswer && appended.error === undefined) this.hasProgressed = true
+      done(isHeld ? appended.children : undefined, isHeld ? appended.error : undefined)
+    })
   }
 
   /** After the driver has removed what its append has taken. */
@@ -140,25 +145,27 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   async readInbox(): Promise<readonly InboxRow[] | undefined> {
-    const claim = ownedClaim(this.#running.claimed)
     try {
-      return (await this.#runs.parts.store.leases.readInboxes([claim]))[0]?.inbox
+      return (await this.#runs.parts.store.leases.readInboxes([this.#claim]))[0]?.inbox
     } catch (error) {
       this.#runs.parts.events.storeFailed('read the inbox of a workflow', error)
       return undefined
     }
   }
 
-  act(operation: Operation): Promise<Outcome> {
+  act(operation: Operation, ended: (outcome: Outcome) => void): void {
     const { deed } = operation
     const step = this.#begin(operation)
-    return this.#ended(
-      operation,
-      step.act(() => {
+    step.act(
+      () => {
         if (deed.kind === 'results') return this.#runs.parts.results(this.#running.id, deed.parent)
         if (deed.kind !== 'step') throw new Error(`${deed.kind} does not act`)
         return this.#runs.callStep(deed.act, step.context(this.#run, operation))
-      }),
+      },
+      (outcome) => {
+        this.#ended(operation, step)
+        ended(outcome)
+      },
     )
   }
 
@@ -171,14 +178,17 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
       const endsStreak = !this.hasProgressed && hasCrashed(this.#running.claimed)
       return { ...settled, step: record(recorded), claimGoesOn: true, endsStreak }
     }
-    const acting = step
-      .act(() => this.#transaction(step, operation, settle))
-      .then((outcome) => {
-        if (outcome.kind !== 'succeeded' || recorded === undefined) return outcome
-        this.hasProgressed = true
-        return recorded
-      })
-    return this.#ended(operation, acting)
+    return new Promise((ended) =>
+      step.act(
+        () => this.#transaction(step, operation, settle),
+        (outcome) => {
+          this.#ended(operation, step)
+          const isRecorded = outcome.kind === 'succeeded' && recorded !== undefined
+          if (isRecorded) this.hasProgressed = true
+          ended(isRecorded ? (recorded as Outcome) : outcome)
+        },
+      ),
+    )
   }
 
   abort(operation: Operation, reason: Error): void {
@@ -243,19 +253,17 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   /* Steps */
 
   #begin(operation: Operation): StepRun {
-    const step = new StepRun(this.#runs.stepParts(this.#running), operation)
+    this.#stepParts ??= this.#runs.stepParts(this.#running)
+    const step = new StepRun(this.#stepParts, operation)
     this.#acts.set(operation.address, step)
     const { abortReason } = this.#running
     if (abortReason !== undefined) step.abort(abortReason)
     return step
   }
 
-  async #ended(operation: Operation, acting: Promise<Outcome>): Promise<Outcome> {
-    const outcome = await acting
-    const { lines } = this.#acts.get(operation.address)?.running ?? {}
+  #ended(operation: Operation, { running: { lines } }: StepRun): void {
     this.#acts.delete(operation.address)
     if (lines !== undefined) operation.note = { ...operation.note, log: [...(operation.note.log ?? []), ...lines] }
-    return outcome
   }
 
   /** Whether a transaction whose reply was lost has committed is asked for; if that is not known, only the log knows. */

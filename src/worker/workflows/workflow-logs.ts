@@ -24,11 +24,12 @@ export class WorkflowLogs {
 
   /** Undefined when the claim is lost. */
   read(claim: KeptClaim, isOver: () => boolean): Promise<WorkflowLog | undefined> {
-    return this.#reads.add(claim, isOver)
+    return new Promise((done) => this.#reads.add({ given: claim, isOver, done }))
   }
 
-  append(append: LogAppend, isOver: () => boolean): Promise<LogAppended | undefined> {
-    return this.#appends.add(append, isOver)
+  /** `done` gets undefined when the claim is lost. */
+  append(given: LogAppend, isOver: () => boolean, done: (appended: LogAppended | undefined) => void): void {
+    this.#appends.add({ given, isOver, done })
   }
 }
 
@@ -51,11 +52,9 @@ class Batch<In extends { readonly ref: number }, Out extends { readonly ref: num
     this.#send = send
   }
 
-  add(given: In, isOver: () => boolean): Promise<Out | undefined> {
-    return new Promise((done) => {
-      this.#waiting.push({ given, isOver, done })
-      if (this.#waiting.length === 1) this.#gather(TURNS_GATHERED)
-    })
+  add(call: Waiting<In, Out>): void {
+    this.#waiting.push(call)
+    if (this.#waiting.length === 1) this.#gather(TURNS_GATHERED)
   }
 
   #gather(turns: number): void {
@@ -71,12 +70,15 @@ class Batch<In extends { readonly ref: number }, Out extends { readonly ref: num
   async #flush(batch: readonly Waiting<In, Out>[], waitMs = RETRY_FIRST_MS): Promise<void> {
     const due = batch.filter(({ isOver, done }) => !isOver() || done(undefined))
     if (due.length === 0) return
+    let answers: readonly Out[]
     try {
-      const answers = new Map((await this.#send(due.map(({ given }) => given))).map((answer) => [answer.ref, answer]))
-      for (const { given, done } of due) done(answers.get(given.ref))
+      answers = await this.#send(due.map(({ given }) => given))
     } catch (error) {
       this.#parts.events.storeFailed(this.#what, error)
       this.#parts.world.timers.after(waitMs, () => void this.#flush(due, Math.min(RETRY_MAX_MS, waitMs * 2)))
+      return
     }
+    const byRef = new Map(answers.map((answer) => [answer.ref, answer]))
+    for (const { given, done } of due) done(byRef.get(given.ref))
   }
 }

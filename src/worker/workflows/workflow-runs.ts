@@ -3,10 +3,14 @@ import type { Logged } from '../../job/attempt/log-text.js'
 import type { Outcome } from '../../job/rules/outcome.js'
 import type { SettledJob } from '../../store/store.js'
 import type { Warning } from '../../workflow/host.js'
-import type { Running } from '../attempt/running.js'
+import type { Registered } from '../../job/definition/registry.js'
+import type { AttemptHost, Running } from '../attempt/running.js'
+import { Alarms } from '../in-flight/alarms.js'
+import { IndexedSet } from '../in-flight/indexed-set.js'
 import type { Members } from '../in-flight/indexed-set.js'
 import type { InFlightParts } from '../in-flight/in-flight-parts.js'
-import type { StepRunParts } from './step-run.js'
+import { registeredSteps } from './step-run.js'
+import type { StepRun, StepRunParts } from './step-run.js'
 import { StickyRuns } from './sticky-runs.js'
 import { WorkflowClaim } from './workflow-claim.js'
 import { WorkflowLogs } from './workflow-logs.js'
@@ -39,6 +43,11 @@ export class WorkflowRuns {
   readonly sticky: StickyRuns
   readonly inHandMs: number
   readonly #owner: WorkflowOwner
+  readonly #acting = new IndexedSet<StepRun>()
+  readonly #alarms: Alarms<StepRun>
+  readonly #stepHost: AttemptHost
+  /** The definitions of steps, by those of their workflows. */
+  readonly #definitions = new WeakMap<Registered, Registered>()
   /** Warnings are logged once for each workflow name and address. */
   readonly #warned = new Set<string>()
 
@@ -47,6 +56,16 @@ export class WorkflowRuns {
     this.#owner = owner
     this.inHandMs = parts.inHandMs ?? IN_HAND_MS
     this.logs = new WorkflowLogs(parts)
+    this.#alarms = new Alarms(parts.world, this.#acting, (step, now) => step.due(now))
+    this.#stepHost = {
+      verbs: parts,
+      noteProgress: () => undefined,
+      logLine: (step, logged) => owner.logLine(step, logged),
+      settling: {
+        settleIn: () => Promise.reject(new Error('a step has no settleIn; use w.transaction')),
+        transaction: () => Promise.reject(new Error('a step has no transaction; use w.transaction')),
+      },
+    }
     this.sticky = new StickyRuns(parts.world, () => owner.options().sticky)
   }
 
@@ -70,6 +89,7 @@ export class WorkflowRuns {
 
   stop(): void {
     this.sticky.clear()
+    this.#alarms.stop()
   }
 
   /** Calls the code of a step. */
@@ -98,15 +118,31 @@ export class WorkflowRuns {
     this.#owner.logLine(running, logged)
   }
 
+  /** What the steps of a claim have in common. */
   stepParts(workflow: Running): StepRunParts {
-    const { registered } = workflow
+    const { registered, options } = workflow
     return {
       parts: this.parts,
-      verbs: this.parts,
       workflow,
+      registered: this.#registeredSteps(workflow),
+      timeoutMs: options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity),
       slowAfterMs: registered.slowAfterMs ?? this.#owner.options().slowAfterMs,
-      logLine: (step, logged) => this.#owner.logLine(step, logged),
+      host: this.#stepHost,
+      began: (step) => {
+        this.#acting.add(step)
+        this.#alarms.watch(step)
+      },
+      moved: (step) => this.#alarms.watch(step),
+      ended: (step) => void this.#acting.delete(step),
     }
+  }
+
+  #registeredSteps(workflow: Running): Registered {
+    const { registered, options } = workflow
+    if (options.retry !== undefined) return registeredSteps(registered, workflow)
+    const known = this.#definitions.get(registered) ?? registeredSteps(registered, workflow)
+    this.#definitions.set(registered, known)
+    return known
   }
 
   warn(running: Running, { kind, address }: Warning): void {

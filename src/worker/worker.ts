@@ -208,6 +208,8 @@ export class Worker {
     if (this.#lease === undefined) return
     // Handlers that return at once end one after the other, right now: their settlements share one commit.
     if (this.#inFlight.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
+    const gathered = this.#inFlight.gathered()
+    if (gathered !== undefined) await gathered
     // The claim first: its freshness counts from when its answer is processed, and the other answers take long to process.
     await Promise.all([this.#claim(), this.#inFlight.outbox.flush(), this.#inFlight.reports.report()])
   }

@@ -31,11 +31,15 @@ export function checkWork(verb: string, work: unknown): void {
 
 const STEP: Fields = { fields: { key: isOperationName, retry: isRetry, timeout: isTimeout } }
 
+type StepAct = (s: StepContext) => unknown
+
 export function checkStep(
   name: unknown,
   given: unknown,
   act: unknown,
 ): { readonly deed: Deed; readonly key: string | undefined } {
+  if (typeof given === 'function' && act === undefined && isOperationName(name) === undefined)
+    return { deed: { kind: 'step', act: given as StepAct, retry: undefined, timeoutMs: undefined }, key: undefined }
   const [options, run] = typeof given === 'function' && act === undefined ? [{}, given] : [given, act]
   refuse('step', [
     ...named('name', isOperationName(name)),
@@ -44,7 +48,7 @@ export function checkStep(
   ])
   const { key, retry, timeout } = options as StepOptions
   const timeoutMs = timeout === undefined ? undefined : timeout === Infinity ? Infinity : milliseconds(timeout)
-  return { deed: { kind: 'step', act: run as (s: StepContext) => unknown, retry, timeoutMs }, key }
+  return { deed: { kind: 'step', act: run as StepAct, retry, timeoutMs }, key }
 }
 
 const SLEEP: Fields = { fields: { name: isSleepName } }

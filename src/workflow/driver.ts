@@ -125,6 +125,7 @@ export class Driver {
     const isForeign = !this.#inTurn
     if (isForeign && this.workflow.isStrict) return rejected(new ForeignAwaitError(`w.${verb}() at ${address}`))
     this.#calls += 1
+    if (deed.kind === 'call') this.#state.hasCalls = true
     const operation = makeOperation({ address, name, scope, deed, order: this.#calls, since: log.lastNo + 1 })
     this.#add(operation, isForeign)
     this.#match(operation)
@@ -241,7 +242,7 @@ export class Driver {
 
   #later(round: Promise<Round>): typeof WAITING {
     round.then(
-      (next) => this.#run(next),
+      (reached) => this.#run(reached),
       (error: unknown) => this.#settle?.reject(error),
     )
     return WAITING

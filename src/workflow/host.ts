@@ -122,4 +122,6 @@ export interface LogRest extends Pick<LogWrite, 'rows' | 'cancelled'> {
   readonly deadlineAt: number | null
   /** What a retry forgets: this answer, and every operation that was called after it was given. */
   readonly forgetFrom: number | null
+  /** The run has called jobs: links of them may be left. */
+  readonly hasCalls: boolean
 }

@@ -76,7 +76,8 @@ export function rowOf(
     startedAt: calledAt,
     endedAt: at,
     note: writeNote(note),
-    ...answer,
+    value: answer.value,
+    error: answer.error,
   }
 }
 
@@ -88,7 +89,10 @@ export function unwoundRow(operation: Operation, run: number, at: number): NewSt
 }
 
 export function asStored(row: NewStep): StepRow {
-  return { ...row, answeredAt: row.no === null ? null : row.endedAt }
+  const { run, address, kind, no, since, until, attempt, startedAt, endedAt, note, value, error } = row
+  const answeredAt = no === null ? null : endedAt
+  // Every field is named: a spread takes ten times as long, and there is one for each step.
+  return { run, address, kind, no, since, until, attempt, startedAt, endedAt, note, value, error, answeredAt }
 }
 
 /** What an act recorded: a value, or the error that rejects the operation. */

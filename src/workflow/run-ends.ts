@@ -95,13 +95,14 @@ export function abortActs({ pending, host }: RunState, reason: Error): void {
 
 /** What is written with the end of the claim. Called jobs are cancelled when the workflow has ended without them. */
 function rest(state: RunState, forgetFrom: number | null): LogRest {
-  const { log, pending, deadlineAt } = state
+  const { log, pending, deadlineAt, hasCalls } = state
   if (state.ended !== undefined)
     for (const operation of pending) {
       operation.isRowDue = false
       if (!log.isRecorded(operation.address)) pending.unwind(operation)
     }
-  return { ...takeDueRows(state, NO_ROWS), deadlineAt, forgetFrom }
+  const { rows, cancelled } = takeDueRows(state, NO_ROWS)
+  return { rows, cancelled, deadlineAt, forgetFrom, hasCalls }
 }
 
 const NO_ROWS: readonly NewStep[] = []

@@ -1,8 +1,8 @@
 import type { NewStep } from '../store/sequences.js'
 import type { InboxRow, StepRow } from '../store/workflows.js'
 import type { LogRead } from './host.js'
-import { asStored, bytesOf, CANCEL, DEADLINE, readNote, rowOf, writeNote } from './log-row.js'
-import type { LogNote } from './log-row.js'
+import { asStored, bytesOf, CANCEL, readNote, rowOf, writeNote } from './log-row.js'
+import type { DEADLINE, LogNote } from './log-row.js'
 import type { Operation } from './operation.js'
 
 /** The most bytes of the answers of a run. */

@@ -41,6 +41,8 @@ export class RunState {
   /** The number of the answer that cancelled the run, or of its passed deadline. */
   cancelNo: number | undefined
   cancelReason: string | undefined
+  /** A job was called, now or before. */
+  hasCalls = false
   restart: RestartRequest | undefined
   /** Why the run cannot go on, although its log has room. */
   fullBecause: string | undefined

@@ -208,10 +208,10 @@ export class DrivenWorkflow {
         },
       },
       now: () => this.time.now,
-      append: (write, done) =>
+      append: (write, written) =>
         void this.#append(write, claim).then(
-          (inserted) => done(inserted),
-          (refused: unknown) => done([], refused),
+          (inserted) => written(inserted),
+          (refused: unknown) => written([], refused),
         ),
       readInbox: () => Promise.resolve([...this.inbox]),
       act: (operation, ended) => void this.#act(operation).then(ended),

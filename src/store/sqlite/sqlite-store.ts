@@ -73,7 +73,7 @@ import { readJobs, readKeyed } from './verbs/read.js'
 import { Session } from './connection/session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './verbs/settle.js'
 import { appendStep, readBoundary, withPositions } from './verbs/sequences.js'
-import { appendSteps, readInboxes, readLogs } from './verbs/workflows.js'
+import { appendSteps, readInboxes, readLogs, readUnsuspended } from './verbs/workflows.js'
 import { SqliteTransactions } from './caller-transactions/transactions.js'
 import { Wal } from './file/wal.js'
 
@@ -324,7 +324,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]> {
-    return this.#commits.write((now) => readLogs(this.#session, claims, now), NOT_FLUSHED)
+    const readFirst = (now: number): WorkflowLog[] | undefined => readUnsuspended(this.#session, claims, now)
+    return this.#commits.write((now) => readLogs(this.#session, claims, now), { ...NOT_FLUSHED, readFirst })
   }
 
   readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]> {

@@ -65,6 +65,8 @@ export class InFlight implements AttemptHost {
   #failing: ReadonlySet<string> = new Set()
   /** Items that have ended and whose rows are being written. */
   readonly #recording = new Set<Running>()
+  /** A workflow has ended since the last round. */
+  #hasWorkflowEnded = false
   /** Sequences that were claimed again while an item of an earlier claim still runs here: they wait for it to return. */
   readonly #behind = new Map<Running, ClaimedJob>()
 
@@ -84,7 +86,7 @@ export class InFlight implements AttemptHost {
       yields: (running) => this.#yields(running, 0),
       settlement: (running, outcome) => this.#settlement(running.claimed, outcome, running.registered, running),
       logLine: (running, logged) => this.logLine(running, logged),
-      options: () => ({ ...owner.options().workflows, slowAfterMs: owner.options().slowAfterMs }),
+      options: () => owner.options(),
     })
     this.reports = new AttemptReporter(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
@@ -149,6 +151,13 @@ export class InFlight implements AttemptHost {
   releaseClaimed(jobs: readonly ClaimedJob[], fence: number): void {
     this.outbox.opened(fence, jobs.length)
     for (const job of jobs) this.#put(job, { kind: 'released' })
+  }
+
+  /** The ends of workflows wait a moment for the next steps of others, whose commit they share; undefined: nothing to wait for. */
+  gathered(): Promise<void> | undefined {
+    if (!this.#hasWorkflowEnded || this.#closed) return undefined
+    this.#hasWorkflowEnded = false
+    return this.workflows.logs.nextAppend()
   }
 
   /** Begins nothing more, and releases held jobs. */
@@ -335,6 +344,7 @@ export class InFlight implements AttemptHost {
     running.tookMs = now - running.begunAt
     this.meter.add(running.tookMs)
     if (goesOn(running, outcome)) return void this.#recordItem(running, outcome)
+    if (running.workflow !== undefined) this.#hasWorkflowEnded = true
     this.slots.end(running, now)
     this.#settle(running, outcome, now)
     this.#slotFree(running)

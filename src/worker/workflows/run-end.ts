@@ -27,8 +27,10 @@ export function endedRun(
     return { outcome, written: { run, rows, taken: [], children: [], cancelled, deadlineAt, forgetFrom, ...more } }
   }
   switch (end.kind) {
-    case 'done':
-      return withRest(doneOutcome(succeeded(registered, end.value), end.note), end.rest)
+    case 'done': {
+      const outcome = doneOutcome(succeeded(registered, end.value), end.note)
+      return isPlainEnd(end.rest, run) ? { outcome, written: undefined } : withRest(outcome, end.rest)
+    }
     case 'failed':
       return withRest({ kind: 'aborted', error: describeError(end.error) }, end.rest)
     case 'cancelled': {
@@ -60,6 +62,11 @@ export function endedRun(
     default:
       return end satisfies never
   }
+}
+
+/** It ends like a plain job: nothing is left to write, and no link of a called job can be left, also of an earlier run. */
+function isPlainEnd({ rows, cancelled, forgetFrom, hasCalls }: LogRest, run: number): boolean {
+  return rows.length + cancelled.length === 0 && forgetFrom === null && !hasCalls && run === 0
 }
 
 /** A new input is of the current version; undefined where the stored options say so already. */

@@ -53,19 +53,7 @@ export class StepRun implements Alarmed, Indexed {
 
   /** The context that the function of the step is given. */
   context(run: number, { address }: Operation): StepContext {
-    const { running } = this
-    return {
-      id: `${running.id}:${run}:${address}`,
-      workflow: running.id,
-      attempt: running.attempt,
-      get signal() {
-        return running.signal
-      },
-      log: (...parts) => running.log(...parts),
-      // The progress that is shown is that of the workflow.
-      progress: (done, total) => this.#parts.workflow.progress(done, total),
-      enqueue: ((...args: Parameters<Running['enqueue']>) => running.enqueue(...args)) as StepContext['enqueue'],
-    }
+    return new RunningStep(this.running, this.#parts.workflow, `${this.running.id}:${run}:${address}`)
   }
 
   /**
@@ -126,6 +114,32 @@ export class StepRun implements Alarmed, Indexed {
   #unreturned(reason: unknown): Outcome {
     if (reason instanceof TimeoutError) return failure(attemptInput(this.running, this.#parts.parts), reason)
     return { kind: 'cancelled', error: null, reason: String(reason) }
+  }
+}
+
+/** Its functions may be called apart from it. A class, because a literal with a getter is slow to make. */
+class RunningStep implements StepContext {
+  readonly id: string
+  readonly workflow: string
+  readonly attempt: number
+  readonly log: StepContext['log']
+  readonly progress: StepContext['progress']
+  readonly enqueue: StepContext['enqueue']
+  readonly #running: Running
+
+  constructor(running: Running, workflow: Running, id: string) {
+    this.id = id
+    this.workflow = running.id
+    this.attempt = running.attempt
+    this.log = (...parts) => running.log(...parts)
+    // The progress that is shown is that of the workflow.
+    this.progress = (done, total) => workflow.progress(done, total)
+    this.enqueue = ((...args: Parameters<Running['enqueue']>) => running.enqueue(...args)) as StepContext['enqueue']
+    this.#running = running
+  }
+
+  get signal(): AbortSignal {
+    return this.#running.signal
   }
 }
 

@@ -11,6 +11,7 @@ import type { Members } from '../in-flight/indexed-set.js'
 import type { InFlightParts } from '../in-flight/in-flight-parts.js'
 import { registeredSteps } from './step-run.js'
 import type { StepRun, StepRunParts } from './step-run.js'
+import type { WorkerOptions } from '../worker.js'
 import { StickyRuns } from './sticky-runs.js'
 import { WorkflowClaim } from './workflow-claim.js'
 import { WorkflowLogs } from './workflow-logs.js'
@@ -33,7 +34,7 @@ export interface WorkflowOwner {
   yields(running: Running): boolean
   settlement(running: Running, outcome: Outcome): SettledJob
   logLine(running: Running, logged: Logged): void
-  options(): { readonly sticky: number; readonly strict: boolean; readonly slowAfterMs: number }
+  options(): Pick<WorkerOptions, 'workflows' | 'slowAfterMs'>
 }
 
 /** The workflows of one worker: their logs, the runs it keeps, and what all of them share. */
@@ -43,6 +44,8 @@ export class WorkflowRuns {
   readonly sticky: StickyRuns
   readonly inHandMs: number
   readonly #owner: WorkflowOwner
+  /** Claims whose drivers have not ended. */
+  #inHand = 0
   readonly #acting = new IndexedSet<StepRun>()
   readonly #alarms: Alarms<StepRun>
   readonly #stepHost: AttemptHost
@@ -55,7 +58,7 @@ export class WorkflowRuns {
     this.parts = parts
     this.#owner = owner
     this.inHandMs = parts.inHandMs ?? IN_HAND_MS
-    this.logs = new WorkflowLogs(parts)
+    this.logs = new WorkflowLogs(parts, () => this.#inHand)
     this.#alarms = new Alarms(parts.world, this.#acting, (step, now) => step.due(now))
     this.#stepHost = {
       verbs: parts,
@@ -66,11 +69,20 @@ export class WorkflowRuns {
         transaction: () => Promise.reject(new Error('a step has no transaction; use w.transaction')),
       },
     }
-    this.sticky = new StickyRuns(parts.world, () => owner.options().sticky)
+    this.sticky = new StickyRuns(parts.world, () => owner.options().workflows.sticky)
   }
 
   begin(running: Running): void {
     running.workflow = new WorkflowClaim(this, running)
+  }
+
+  /** A claim begins to read its log. */
+  began(): void {
+    this.#inHand += 1
+  }
+  /** The driver of a claim has ended: it writes no more to its log. */
+  ended(): void {
+    this.#inHand -= 1
   }
 
   /** Reads what was sent to the workflows in hand. */
@@ -106,7 +118,7 @@ export class WorkflowRuns {
     return this.#owner.isClosed()
   }
   isStrict(): boolean {
-    return this.#owner.options().strict
+    return this.#owner.options().workflows.strict
   }
   yields(running: Running): boolean {
     return this.#owner.yields(running)

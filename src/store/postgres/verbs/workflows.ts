@@ -22,7 +22,7 @@ export async function readLogs(session: JobSession, claims: readonly KeptClaim[]
   const isKept = ({ ref, lastFence }: Suspended): boolean => lastFence !== null && kept.get(ref) === lastFence
   const rows = await rowsOf(
     session,
-    stored.filter((one) => !isKept(one)),
+    stored.filter((one) => one.hasRows && !isKept(one)),
   )
   const inboxes = await readInboxes(
     session,
@@ -44,6 +44,7 @@ interface StoredSuspension {
   readonly deadline_at: Numeric | null
   readonly next_no: Numeric | null
   readonly retried_at: Numeric | null
+  readonly has_rows: boolean
 }
 
 interface Suspended {
@@ -53,9 +54,11 @@ interface Suspended {
   readonly deadlineAt: number | null
   readonly nextNo: number
   readonly retriedAt: number | null
+  readonly hasRows: boolean
 }
 
-function suspensionOf({ ref, run, last_fence, deadline_at, next_no, retried_at }: StoredSuspension): Suspended {
+function suspensionOf(stored: StoredSuspension): Suspended {
+  const { ref, run, last_fence, deadline_at, next_no, retried_at, has_rows } = stored
   return {
     ref: numberOf(ref),
     run: numberOf(run ?? 0),
@@ -63,6 +66,7 @@ function suspensionOf({ ref, run, last_fence, deadline_at, next_no, retried_at }
     deadlineAt: numberOrNull(deadline_at),
     nextNo: numberOf(next_no ?? 0),
     retriedAt: numberOrNull(retried_at),
+    hasRows: has_rows,
   }
 }
 

@@ -16,16 +16,35 @@ import { stepColumns } from './sequences.js'
 /** The logs of claimed workflows. Those whose claim is lost are left out. */
 export function readLogs(session: Session, claims: readonly KeptClaim[], now: number): WorkflowLog[] {
   const at = new JobSession(session, now)
-  return claims.flatMap((claim) => readLog(session, at, claim) ?? [])
+  return findLogs(session, claims).map(([claim, found]) => {
+    if (found.shape === null) session.statement(session.queries.markWorkflow).run(claim.ref)
+    if (found.was_suspended === 1) session.statement(session.queries.clearSuspension).run(claim.ref)
+    return readLog(session, at, claim, found)
+  })
 }
 
-function readLog(session: Session, at: JobSession, { ref, fence, keptFence }: KeptClaim): WorkflowLog | undefined {
-  const { queries } = session
-  const found = session.statement(queries.claimLog).get(ref, fence) as FoundLog | undefined
-  if (found === undefined) return undefined
+/** The same by reading alone; undefined when there is something to write: workflows that were never suspended need nothing. */
+export function readUnsuspended(
+  session: Session,
+  claims: readonly KeptClaim[],
+  now: number,
+): WorkflowLog[] | undefined {
+  const at = new JobSession(session, now)
+  const logs = findLogs(session, claims)
+  if (logs.some(([, found]) => found.shape === null || found.was_suspended === 1)) return undefined
+  return logs.map(([claim, found]) => readLog(session, at, claim, found))
+}
+
+function findLogs(session: Session, claims: readonly KeptClaim[]): [KeptClaim, FoundLog][] {
+  const statement = session.statement(session.queries.claimLog)
+  return claims.flatMap((claim) => {
+    const found = statement.get(claim.ref, claim.fence) as FoundLog | undefined
+    return found === undefined ? [] : [[claim, found]]
+  })
+}
+
+function readLog(session: Session, at: JobSession, { ref, keptFence }: KeptClaim, found: FoundLog): WorkflowLog {
   const { run, next_no, last_fence } = found
-  if (found.shape === null) session.statement(queries.markWorkflow).run(ref)
-  if (found.was_suspended === 1) session.statement(queries.clearSuspension).run(ref)
   const isKept = keptFence !== null && keptFence === last_fence
   const rows = isKept ? undefined : found.has_rows === 1 ? readRows(session, at, ref, run) : []
   return {

@@ -90,7 +90,8 @@ export const workflowQueries = {
     cleared as (
       update ${s}.workflows set ${noSuspension}, last_fence = null
       where ref = any(array(select ref from mine)))
-    select m.ref, w.run, w.last_fence, w.deadline_at, w.next_no, w.retried_at
+    select m.ref, w.run, w.last_fence, w.deadline_at, w.next_no, w.retried_at,
+           exists (select 1 from ${s}.steps s where s.ref = m.ref and s.run = coalesce(w.run, 0)) as has_rows
     from mine m left join stored w on w.ref = m.ref`,
   readLogs: `
     select a.ref, ${stepRead}

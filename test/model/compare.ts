@@ -100,6 +100,15 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
     ),
     counts: sorted(census.counts.map(({ group, queue, state, members }) => [group, queue, state, members])),
     links: sorted(census.links.map(({ parent, child, policy }) => [named(parent), bySeq.get(child), policy])),
+    ended: sorted(
+      census.attempts.flatMap(({ queue, name, done, failed, retried }) =>
+        [
+          [`${queue} ${name} done`, done] as const,
+          [`${queue} ${name} failed`, failed] as const,
+          [`${queue} ${name} retrying`, retried] as const,
+        ].filter(([, times]) => times > 0),
+      ),
+    ),
     todos: census.todos.length,
     strays: census.strays,
   }
@@ -154,6 +163,7 @@ function expectedOf(model: Model, ids: KnownIds): object {
     links: sorted(
       unfinished.flatMap((job) => [...job.waitsFor].map(([parent, policy]) => [seen(parent), job.number, policy])),
     ),
+    ended: sorted([...model.ended]),
     todos: 0,
     strays: 0,
   }

@@ -1,4 +1,4 @@
-import { endJob } from './ends.js'
+import { countEnd, endJob } from './ends.js'
 import { isLimited, noteStart, roomFor } from './limits.js'
 import { endItem } from './sequences.js'
 import { BACKOFF_MS, CRASH_BUDGET, isSuspect, jobOf, LEASE_MS, Refused, RETRY_LIMIT, STOP_MS } from './state.js'
@@ -89,16 +89,19 @@ export function finish(model: Model, attempt: Attempt, outcome: Outcome): boolea
   model.attempts = model.attempts.filter((each) => each !== attempt)
   const job = jobOf(model, attempt.job)
   if (!attempt.hasClaim) return false
-  if (job.sequence !== null) return endItem(model, job, outcome)
-  end(model, job, outcome)
-  return false
+  const goesOn = job.sequence !== null && endItem(model, job, outcome)
+  if (job.sequence === null) end(model, job, outcome)
+  countEnd(model, job)
+  return goesOn
 }
 
 /** The handler settled its job in its own transaction: done with it, and a rolled back one is a failed attempt. */
 export function settleIn(model: Model, attempt: Attempt, commits: boolean): void {
   if (attempt.isOver) throw new Refused('E_ALREADY_SETTLED')
   if (!attempt.hasClaim) throw new Refused('E_LEASE_LOST')
-  end(model, jobOf(model, attempt.job), { kind: commits ? 'return' : 'throw' })
+  const job = jobOf(model, attempt.job)
+  end(model, job, { kind: commits ? 'return' : 'throw' })
+  countEnd(model, job)
 }
 
 /** What was asked while it ran is applied: done stays done, everything else obeys. */

@@ -22,6 +22,13 @@ export function forget(job: ModelJob): void {
   job.keepUntil = null
 }
 
+/** The statistics count what became of a claim; they keep the count when the job is gone. */
+export function countEnd(model: Model, job: ModelJob): void {
+  const to = job.state === 'gone' ? job.forgotten : job.state
+  const name = `${job.queue} ${job.name} ${to}`
+  if (to === 'done' || to === 'failed' || to === 'retrying') model.ended.set(name, (model.ended.get(name) ?? 0) + 1)
+}
+
 /** Where a job goes that is no longer paused or blocked. */
 export function resumedState(model: Model, job: ModelJob): State {
   if (job.waitsFor.size > 0) return 'blocked'

@@ -1,5 +1,5 @@
 import { retake } from './conflicts.js'
-import { cancel, endJob, resumedState } from './ends.js'
+import { cancel, countEnd, endJob, resumedState } from './ends.js'
 import { enqueue } from './enqueue.js'
 import type { Enqueued } from './enqueue.js'
 import { BACKOFF_MS, isFinal, isUnfinished, jobOf, Refused, RETRY_LIMIT, wholly } from './state.js'
@@ -30,6 +30,7 @@ export function makeSequence(model: Model, name: string, total: number, isStarte
 export function endEmpty(model: Model, job: ModelJob): boolean {
   if (job.sequence?.total !== 0) return false
   endJob(model, job, 'done')
+  countEnd(model, job)
   return true
 }
 

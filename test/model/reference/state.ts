@@ -167,6 +167,8 @@ export interface Model {
   starts: readonly { readonly name: string; readonly at: number }[]
   /** How long finished jobs of a name are kept; 0: not at all. */
   readonly keepMs: { readonly [name: string]: number }
+  /** Ended attempts, by queue, name and how they ended: `mail send done`. */
+  readonly ended: Map<string, number>
 }
 
 export class Refused extends Error {
@@ -192,6 +194,7 @@ export function emptyModel(now: number, mills: number, keepMs: Model['keepMs'] =
     jobs: [],
     attempts: [],
     begun: 0,
+    ended: new Map(),
     mills: Array.from({ length: mills }, () => 'up' as const),
     departures: [],
     slots: new Map(),

@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
 import { Abort, category, codec, defaults, event, job, lazy, millrace, Snooze, sqlite } from './index.js'
+import type { ErrorGroup, QueueErrors, QueueStatistics, RetryStatistics, SeriesPoint, TimeStatistics } from './index.js'
 import type {
   StepRecord,
   AnyJob,
@@ -822,3 +823,16 @@ export const checkedRender = job('render', {
 expectType<Job<{ page: string }, void>>()(checkedRender)
 // @ts-expect-error -- a thread cannot be given a closure
 job('closure', { executor: 'thread', module: new URL('./render.js', import.meta.url), run: () => 1 })
+
+// ── Statistics ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function statistics(mill: Mill): Promise<void> {
+  expectType<Record<string, QueueStatistics>>()(await mill.stats.queues())
+  expectType<Record<string, RetryStatistics>>()(await mill.stats.retries({ days: Infinity, queue: 'mail' }))
+  expectType<Record<string, TimeStatistics>>()(await mill.stats.waitTimes({ unit: 's', job: 'send' }))
+  expectType<SeriesPoint[]>()(await mill.stats.series({ from: new Date(), bucket: '5m' }))
+  expectType<QueueErrors>()(await mill.stats.errors('mail'))
+  expectType<readonly ErrorGroup[]>()((await mill.stats.errorGroups({ limit: 5 })).rows)
+  // @ts-expect-error says "'sec' is not assignable"
+  await mill.stats.processingTimes({ unit: 'sec' })
+}

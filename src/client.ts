@@ -47,10 +47,10 @@ import { queryOf } from './client/read/query.js'
 import { toRecord } from './client/read/records.js'
 import { watchesOf } from './client/read/watch.js'
 import type { Watches } from './client/read/watch.js'
+import type { LiveQueue } from './client/commands/queues.js'
 import type { LiveContext } from './live/live.js'
 import type { LiveState } from './job/live-state.js'
-import { awaitResult } from './client/read/await-result.js'
-import { ResultWaiters } from './client/read/result-waiters.js'
+import { AwaitedResults } from './client/read/await-result.js'
 import { canBeId, checkEdit, checkFilter, checkId, checkResultOptions } from './client/check-arguments.js'
 import type { Capture } from './job/attempt/capture.js'
 import type { Command } from './job/rules/command.js'
@@ -82,7 +82,7 @@ export interface ClientParts extends Omit<CommandParts, 'keepCancelledMs'> {
 /** The verbs of a mill: enqueue, schedule, cancel, pause, retry, edit, delete, and reads. Its only state is the list of waiters. */
 export class Client {
   readonly #parts: ClientParts
-  readonly #waiters: ResultWaiters
+  readonly #results: AwaitedResults
   readonly #enqueuer: Enqueuer
   readonly #sequences: SequenceWriter
   readonly #commands: CommandParts
@@ -90,7 +90,7 @@ export class Client {
 
   constructor(parts: ClientParts) {
     this.#parts = parts
-    this.#waiters = new ResultWaiters(parts.store, parts.world)
+    this.#results = new AwaitedResults({ ...parts, codecOf: (name) => this.#codecOf(name) })
     const enqueuing = { ...parts, toHandle: (id: string, isNew: boolean) => this.#handle(id, isNew) }
     this.#enqueuer = new Enqueuer(enqueuing)
     this.#sequences = new SequenceWriter(enqueuing)
@@ -296,7 +296,7 @@ export class Client {
 
   /** Rejects every pending and every later `handle.result()` with this error. */
   close(error: Error = new ClosedError()): void {
-    this.#waiters.close(error)
+    this.#results.close(error)
   }
 
   handle(id: string): Handle<unknown> {
@@ -404,17 +404,21 @@ export class Client {
     return this.#watches.job(checkId(id))
   }
 
+  liveQueues(): LiveState<readonly LiveQueue[]> {
+    return this.#watches.queues()
+  }
+
+  liveWorkers(): LiveState<readonly WorkerRecord[]> {
+    return this.#watches.workers()
+  }
+
   #result(id: string, options: { readonly timeout?: unknown } = {}): Promise<unknown> {
     if (this.#parts.insideHandler()) return Promise.reject(new ResultInHandlerError())
     const problems = checkResultOptions(options)
     if (problems.length > 0) return Promise.reject(new InvalidOptionsError('result()', problems))
     const limit =
       options.timeout === undefined || options.timeout === Infinity ? undefined : parseDuration(options.timeout)
-    return awaitResult(id, limit?.ok === true ? limit.ms : undefined, {
-      waiters: this.#waiters,
-      world: this.#parts.world,
-      codecOf: (name) => this.#codecOf(name),
-    })
+    return this.#results.wait(id, limit?.ok === true ? limit.ms : undefined)
   }
 
   #sequenceParts(): SequenceParts {

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Client } from './client.js'
+import { ChangeReaders } from './client/read/changes.js'
+import { Transitions, TRANSITIONS } from './observe/transitions.js'
 import { pauseQueueUntil, queueHandle } from './client/commands/queues.js'
 import type { QueueParts } from './client/commands/queues.js'
 import { enqueueThroughHooks } from './client/enqueue/enqueue-hooks.js'
@@ -94,6 +96,7 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   const encrypts = (name: string): boolean | undefined => registry.encrypts(name)
   const store = keyring === undefined ? opened : encryptedStore(opened, { keys: keyring, encrypts })
   log.write('info', { engine: store.info.engine }, `store ${store.info.name}`)
+  if (options.changeLog !== undefined) await store.changeLog.switchLog(options.changeLog)
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
@@ -116,6 +119,9 @@ class Millrace implements Omit<
   readonly #signals: SignalStops
   readonly schedules: Recurring
   readonly #live: LiveContext
+  readonly #shownLive: Mill['live']
+  readonly #transitions: Transitions
+  readonly #changes: ChangeReaders
   /** Disabled at the close: before Node 24, every promise of the process costs more for each storage that is enabled. */
   readonly #inside = new AsyncLocalStorage<Running>()
   readonly #health: Health
@@ -145,6 +151,7 @@ class Millrace implements Omit<
     const lines = engineEvents(log, () => this.#goneError !== undefined)
     const encrypts = (name: string): boolean => registry.encrypts(name) ?? false
     const events = { ...(options.encryption === undefined ? lines : withoutSecrets(lines, encrypts)), ...parts.watch }
+    this.#transitions = new Transitions(() => world.clock.now())
     const executor =
       parts.executor ??
       isolatingExecutor(loopExecutor(this.#inside), {
@@ -152,7 +159,7 @@ class Millrace implements Omit<
         timers: world.timers,
         strayError: (running, error) => events.strayError(running, error),
       })
-    this.#hooksAndContext = withHooksAndContext(options, { events, executor })
+    this.#hooksAndContext = withHooksAndContext(options, { events: this.#transitions.around(events), executor })
     this.#events = this.#hooksAndContext.events
     this.#unregistered = new UnregisteredJobs(registry, log)
     this.#recursion = new Recursion(world.clock, log)
@@ -160,6 +167,13 @@ class Millrace implements Omit<
       this.#events.storeFailed('read what is watched', error),
     )
     this.#client = this.#newClient(options)
+    this.#changes = new ChangeReaders({
+      store,
+      world,
+      isLogged: options.changeLog === true,
+      storeFailed: (error) => this.#events.storeFailed('read changes', error),
+    })
+    this.#shownLive = shownLive(this.#live, this.#client)
     this.#enqueuer = enqueueThroughHooks(this.#client, registry, this.#hooksAndContext.enqueueHooks, {
       store,
       events: this.#events,
@@ -169,17 +183,7 @@ class Millrace implements Omit<
       this.#client,
       auditKeepMs(options.keep),
     )
-    this.#health = new Health({
-      world,
-      store,
-      log,
-      allowedErrorMs: toMs(options.allowedErrorTime, '15m'),
-      startGraceMs: toMs(options.startGrace, '10m'),
-      slowAfterMs: () => toMs(this.#options.slowAfter, '5m'),
-      goneError: () => this.#goneError,
-      onSystemError: options.onSystemError,
-      onSystemRecovery: options.onSystemRecovery,
-    })
+    this.#health = this.#newHealth(options)
     this.#warn()
     store.info.onNotice?.((notice) => this.#notice(notice))
   }
@@ -215,9 +219,13 @@ class Millrace implements Omit<
   find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
   check: Mill['check'] = (filter) => checkStoredJobs({ store: this.#store, registry: this.#registry }, filter)
   handle: Mill['handle'] = (id) => this.#client.handle(id)
+  events: Mill['events'] = () => this.#transitions.read()
+  changes: Mill['changes'] = (consumer, options) => this.#changes.read(consumer, options)
+  stopChanges: Mill['stopChanges'] = (consumer, options) => this.#changes.stop(consumer, options)
+  stopAllChanges: Mill['stopAllChanges'] = () => this.#changes.stopAll()
   watch: Mill['watch'] = (id) => this.#client.watch(id)
   get live(): Mill['live'] {
-    return this.#live.shown
+    return this.#shownLive
   }
   send(to: SendTarget, event: unknown, payload?: unknown, options?: SendOptions): Promise<boolean> {
     return this.#client.send(to, event, payload, options)
@@ -251,6 +259,10 @@ class Millrace implements Omit<
   group: Mill['group'] = (id, options) => this.#client.group(id, options)
   delete: Mill['delete'] = (id, options) => this.#client.delete(id, options)
   edit: Mill['edit'] = (id, change, options) => this.#client.edit(id, change, options)
+
+  get [TRANSITIONS](): Transitions {
+    return this.#transitions
+  }
 
   get [INTERNALS](): MillInternals {
     return { store: this.#store, registry: this.#registry, world: this.#world }
@@ -324,6 +336,8 @@ class Millrace implements Omit<
     } finally {
       // When the process is about to exit, pending results must stay pending: a rejected top-level await would change the exit code.
       if (!isEnding) this.#client.close()
+      this.#transitions.close()
+      await this.#changes.stopAll()
       await this.#live.close()
       await this.#store.close().finally(() => this.#inside.disable())
     }
@@ -336,6 +350,20 @@ class Millrace implements Omit<
   async #storeLimits(): Promise<void> {
     const limits = queueLimitsOf(this.#options)
     if (limits.length > 0) await this.#store.queues.setLimits(limits)
+  }
+
+  #newHealth({ allowedErrorTime, startGrace, onSystemError, onSystemRecovery }: MillOptions): Health {
+    return new Health({
+      world: this.#world,
+      store: this.#store,
+      log: this.#log,
+      allowedErrorMs: toMs(allowedErrorTime, '15m'),
+      startGraceMs: toMs(startGrace, '10m'),
+      slowAfterMs: () => toMs(this.#options.slowAfter, '5m'),
+      goneError: () => this.#goneError,
+      onSystemError,
+      onSystemRecovery,
+    })
   }
 
   #newClient(options: MillOptions): Client {
@@ -417,6 +445,21 @@ class Millrace implements Omit<
     this.#changing = done.catch(() => undefined) // The caller gets the error; the next step must still run.
     return done
   }
+}
+
+/** `mill.live`. */
+function shownLive(live: LiveContext, client: Client): Mill['live'] {
+  return Object.freeze({
+    get context() {
+      return live.context
+    },
+    get queues() {
+      return client.liveQueues()
+    },
+    get workers() {
+      return client.liveWorkers()
+    },
+  })
 }
 
 refuseNotYet(Millrace.prototype)

@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { job, millrace } from '../src/index.js'
+import { job, millrace, workflow } from '../src/index.js'
 import type { Context as HandlerContext, LiveState, Mill, MillOptions } from '../src/index.js'
+import { INTERNALS } from '../src/mill/internals.js'
+import type { MillInternals } from '../src/mill/internals.js'
 import { computed, createContext, effect } from '../src/reactive/index.js'
 import { freshStore } from './support/fresh-store.js'
 
@@ -55,6 +57,40 @@ describe('mill.watch', () => {
     }
     expect([...states]).toEqual(['running', 'done'])
     await records.return?.()
+  })
+
+  test('shows what a handler has logged so far, of a plain job and of a step of a workflow', async () => {
+    let release: () => void = () => undefined
+    const wait = (): Promise<void> => new Promise((resolve) => (release = resolve))
+    const load = job('load', async (_: number, ctx: HandlerContext) => {
+      for (let n = 1; n <= 25; n += 1) ctx.log(`page ${n}`)
+      await wait()
+    })
+    const import_ = workflow('import', async (_: number, w) => {
+      await w.step('fetch', async (ctx) => {
+        ctx.log('fetching')
+        await wait()
+      })
+    })
+    const mill = await open({ jobs: [load, import_] })
+    await mill.start()
+    for (const [of, last, count] of [
+      [load, 'page 25', 20],
+      [import_, 'fetching', 1],
+    ] as const) {
+      const handle = await mill.enqueue(of, 1)
+      const [seen] = (await seenUntil(handle.watch(), (record) => record?.log !== undefined)).slice(-1)
+      expect([seen?.state, seen?.log?.at(-1), seen?.log?.length, seen?.progress]).toEqual([
+        'running',
+        last,
+        count,
+        undefined,
+      ])
+      expect((await handle.get())?.log?.at(-1)).toBe(last)
+      release()
+      await handle.result()
+      expect((await handle.get())?.log).toBeUndefined()
+    }
   })
 
   test('gives undefined for a job that does not exist, and again when it is deleted', async () => {
@@ -171,5 +207,60 @@ describe('Groups, sequences and schedules', () => {
     await mill.recurring('nightly', tick, undefined, '0 3 * * *')
     await mill.schedules.pause('nightly')
     expect((await seen).at(-1)?.map(({ id }) => id)).toEqual(['nightly'])
+  })
+})
+
+describe('Queues and workers', () => {
+  test('mill.live.queues gives counts, pauses and the oldest due time, and one signal for each context', async () => {
+    const mail = job('mail', { run: async () => undefined, queue: 'letters' })
+    const store = freshStore(folder)
+    const [app, other] = [await open({ jobs: [mail] }, store), await open({ jobs: [mail] }, store)]
+    expect(app.live.queues).toBe(app.live.queues)
+    await app.enqueue(mail)
+    await app.enqueue(mail, undefined, { in: '1h' })
+    const seen = seenUntil(app.live.queues, ([queue]) => queue?.paused === true)
+    await other.queue('letters').pause()
+    const [queue] = (await seen).at(-1) ?? []
+    expect(queue).toMatchObject({
+      name: 'letters',
+      exact: true,
+      outages: [],
+      counts: { ready: 1, scheduled: 1, running: 0 },
+    })
+    expect(queue?.oldestDueAt).toBeInstanceOf(Date)
+  })
+
+  test('mill.live.workers gives what each worker runs', async () => {
+    let release: () => void = () => undefined
+    const load = job('load', () => new Promise<void>((resolve) => (release = resolve)))
+    const store = freshStore(folder)
+    const [app, worker] = [await open({ jobs: [load] }, store), await open({ jobs: [load], version: '7' }, store)]
+    await worker.start()
+    const seen = seenUntil(app.live.workers, ([only]) => only?.running[0]?.job === 'load')
+    await app.enqueue(load)
+    expect((await seen).at(-1)).toMatchObject([{ version: '7', state: 'alive', slots: 10, running: [{ count: 1 }] }])
+    release()
+  })
+
+  test('one read serves all watched jobs, and none is made without an observer', async () => {
+    const idle = job('idle', async () => undefined)
+    const mill = await open({ jobs: [idle] })
+    const handles = await mill.enqueueMany(idle, Array.from({ length: 1_000 }), { in: '1h' })
+    const { jobs, observing } = (mill as unknown as { [INTERNALS]: MillInternals })[INTERNALS].store
+    const reads = [vi.spyOn(jobs, 'readJobs'), vi.spyOn(observing, 'listQueues'), vi.spyOn(observing, 'listWorkers')]
+    const live = handles.map((handle) => handle.watch())
+    void [mill.live.queues, mill.live.workers]
+    await mill.enqueue(idle, undefined, { in: '1h' })
+    expect(reads.map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0])
+    const begun = performance.now()
+    const readers = live.map((each) => each[Symbol.asyncIterator]())
+    await Promise.all(readers.map((reader) => reader.next()))
+    const changed = readers[0]?.next()
+    await mill.pause(handles[0]?.id ?? '')
+    expect((await changed)?.value?.state).toBe('paused')
+    const passedMs = performance.now() - begun
+    expect(reads[0]?.mock.calls.length).toBeLessThanOrEqual(2 + Math.ceil(passedMs / 100))
+    expect(reads[0]?.mock.calls.at(-1)?.[0]).toHaveLength(1_000)
+    for (const reader of readers) await reader.return?.()
   })
 })

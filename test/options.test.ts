@@ -73,6 +73,8 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Mill.unschedule options': (given) => mill.unschedule(greet, 'k', given),
   'Mill.deleteRecurring options': (given) => mill.deleteRecurring('x', given),
   'Mill.workers options': (given) => mill.workers(given),
+  'Mill.changes options': (given) => mill.changes('mirror', given),
+  'Mill.stopChanges options': (given) => mill.stopChanges('mirror', given),
   'Mill.groups options': (given) => mill.groups(given),
   'Mill.sequences options': (given) => mill.sequences(given),
   'Mill.audit options': (given) => mill.audit(given),

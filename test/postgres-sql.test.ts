@@ -142,6 +142,20 @@ describe('a job from SQL', () => {
     expect(await found({ key: 'k' })).toMatchObject([{ id: at, dueAt: new Date('2099-01-01T00:00:00Z') }])
   })
 
+  test('has the meta, retries, timeout and group it was given, and a sealed group refuses it', async () => {
+    const add_ = `'note', '{}', run_in => '1 hour', group_id => 'spring'`
+    const id = await add(`${add_}, meta => '{"$": 1}', retry_limit => 2, timeout => '90 seconds'`)
+    expect(await mill.get(id)).toMatchObject({ group: 'spring', meta: { $: 1 } })
+    const { rows } = await sql.query<{ options: string }>(`select options from ${HOME}.jobs`)
+    expect(JSON.parse(rows[0]?.options ?? '')).toMatchObject({ retry: { limit: 2 }, timeout: 90_000 })
+    expect(await mill.group('spring').progress()).toMatchObject({ unfinished: 1, total: 1 })
+    await mill.group('spring').seal()
+    const error = await refusal(add_)
+    expect([error.code, error.message]).toEqual(['55000', `add_job: the group 'spring' is sealed`])
+    await mill.cancel(id)
+    expect(await mill.group('spring').progress()).toMatchObject({ unfinished: 0, cancelled: 1 })
+  })
+
   test('runs when it is due and before those of lower priority', async () => {
     const low = await add(`'note', '1', priority => -3`)
     const high = await add(`'note', '2', priority => 3`)
@@ -205,7 +219,7 @@ describe('a key', () => {
 describe('wrong input', () => {
   test('is reported in one error, and nothing is written', async () => {
     const error = await refusal(
-      `$1, '{}', queue => '', priority => 2000000, due_at => now(), run_in => '1 s', key => repeat('k', 501), on_duplicate => 'replace', labels => array['', 'b'], title => repeat('t', 501)`,
+      `$1, '{}', queue => '', priority => 2000000, due_at => now(), run_in => '1 s', key => repeat('k', 501), on_duplicate => 'replace', labels => array['', 'b'], title => repeat('t', 501), group_id => '', retry_limit => -1, timeout => '-1 s'`,
       ['a\nb'],
     )
     expect(error.code).toBe('22023')
@@ -218,6 +232,9 @@ describe('wrong input', () => {
       `on_duplicate must be 'return' or 'reject', got 'replace'`,
       'each of labels must have',
       'title must have at most 500',
+      'group_id must have 1 to 200 characters, got 0',
+      'retry_limit must be',
+      'timeout must be longer than 0',
     ])
       expect(error.message).toContain(what)
     expect(await found({})).toEqual([])
@@ -277,12 +294,12 @@ test('the session’s search_path changes nothing', async () => {
 test('the caller needs the privileges that the guide names, and no more', async () => {
   const guide = readFileSync(new URL('../docs/guides/postgres-sql.md', import.meta.url), 'utf8')
   const grants = [...guide.matchAll(/^ *(grant .*);$/gm)].map(([, grant]) => grant as string)
-  expect(grants).toHaveLength(4)
+  expect(grants).toHaveLength(6)
   await sql.query('create role app')
   for (const grant of grants) await sql.query(grant.replaceAll('millrace', HOME.replaceAll('$', '$$$$')))
   await sql.query('set role app')
   const id = await add(`'fresh', '{}', key => 'k', expires_in => '1 day'`)
-  const later = await add(`'fresh', '{}', run_in => '1 day'`)
+  const later = await add(`'fresh', '{}', run_in => '1 day', group_id => 'spring'`)
   await sql.query('reset role')
   await sql.query('drop owned by app')
   await sql.query('drop role app')

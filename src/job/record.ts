@@ -32,6 +32,11 @@ export interface JobRecord<Payload = unknown, Result = unknown> {
   /** The values that `capture` read at the enqueue, by name. Empty when there were none. */
   readonly captured: Readonly<Record<string, unknown>>
   readonly progress: { readonly done: number; readonly total?: number | undefined } | undefined
+  /**
+   * While it runs: the last 20 lines that the attempt has logged, at most a second ago; of a workflow, those of the step that logged
+   * last. Attempts that have ended have their lines in `attempts`.
+   */
+  readonly log?: readonly string[] | undefined
   /** The tick of a schedule that enqueued the job: the schedule's id, and the instant by its rule. */
   readonly tick: { readonly schedule: string; readonly at: Date } | undefined
   /** The id of the workflow that called or enqueued it. */

@@ -1,4 +1,3 @@
-import { NotYetError } from '../errors.js'
 import type { LiveState } from '../job/live-state.js'
 import { ambientContext } from '../reactive/context/ambient.js'
 import type { Context, Signal } from '../reactive/index.js'
@@ -6,13 +5,15 @@ import { createContext, signal } from '../reactive/index.js'
 import type { ChangeStore } from '../store/store.js'
 import type { World } from '../world/world.js'
 import type { Cancel } from '../world/timers.js'
-import { ObservedReads } from './observed-reads.js'
-import type { ReadParts } from './observed-reads.js'
+import { evenPace, ObservedReads } from './observed-reads.js'
+import type { Pace, ReadParts } from './observed-reads.js'
+
+/** Jobs, groups, sequences and schedules: read 100 ms apart on hints, and every 250 ms without any. */
+const WATCH_PACE = evenPace(100, 250)
 
 /** Where live state is made: in the current context of `millrace/reactive`, else in this one. */
 export class LiveContext {
   #context: Context | undefined
-  readonly shown = liveOf(this)
   readonly #stops: (() => void)[] = []
   /** Observed signals, also those in a context of the app, which goes on after the mill. */
   readonly #observed = new Set<Signal<unknown>>()
@@ -29,9 +30,21 @@ export class LiveContext {
 
   /** A kind of subject: one read covers all observed subjects of it. */
   kind<Row, Value>(kind: LiveKind<Row, Value>): (subject: string) => LiveState<Value> {
-    const reads = new ObservedReads<Row>(this.#parts, kind.read)
+    const reads = new ObservedReads<Row>(this.#parts, kind.pace ?? WATCH_PACE, kind.read)
     this.#stops.push(() => reads.stop())
     return (subject) => this.#enter(() => liveState({ reads, observed: this.#observed }, subject, kind))
+  }
+
+  /** A subject that has no name: its one signal in the current context, so that an effect may get it again and again. */
+  single<Value>(kind: LiveKind<Value, Value>): () => LiveState<Value> {
+    const make = this.kind(kind)
+    const made = new WeakMap<Context, LiveState<Value>>()
+    return () => {
+      const context = ambientContext() ?? this.context
+      const live = made.get(context) ?? make('all')
+      made.set(context, live)
+      return live
+    }
   }
 
   /** Readers end, and nothing is read any more. */
@@ -47,6 +60,8 @@ export class LiveContext {
 }
 
 export interface LiveKind<Row, Value> {
+  /** Default: that of jobs. */
+  readonly pace?: Pace | undefined
   readonly read: (subjects: readonly string[]) => Promise<readonly Row[]>
   readonly isSame: (before: Row, now: Row) => boolean
   readonly valueOf: (row: Row) => Value
@@ -128,19 +143,4 @@ class LiveSignal<Value> implements LiveState<Value> {
     }
     return { next, return: end }
   }
-}
-
-/** `mill.live`. */
-function liveOf(live: LiveContext): { readonly context: Context } {
-  return Object.freeze({
-    get context(): Context {
-      return live.context
-    },
-    get queues(): never {
-      throw new NotYetError('mill.live.queues', 'read mill.queue(name).get() and mill.count({ queue }) now and then')
-    },
-    get workers(): never {
-      throw new NotYetError('mill.live.workers', 'read mill.workers() now and then')
-    },
-  })
 }

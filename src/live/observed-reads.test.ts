@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Hint } from '../store/store.js'
-import { ObservedReads } from './observed-reads.js'
+import { evenPace, ObservedReads } from './observed-reads.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -40,7 +40,7 @@ function bench(): {
     return subjects.map((subject) => `${subject} ${asked.length}`)
   }
   return {
-    reads: new ObservedReads<string>(parts, read),
+    reads: new ObservedReads<string>(parts, evenPace(100, 250), read),
     asked,
     failures,
     hint: () => {
@@ -68,8 +68,9 @@ describe('What is observed', () => {
 
   test('is read 100 ms apart, however many hints come, and every 250 ms without any', async () => {
     const { reads, asked, hint } = bench()
-    reads.observe('a', () => undefined)
+    for (let i = 0; i < 1_000; i += 1) reads.observe(`job ${i}`, () => undefined)
     await vi.advanceTimersByTimeAsync(0)
+    expect(asked.map(({ length }) => length)).toEqual([1_000])
     for (let ms = 0; ms < 1_000; ms += 1) {
       hint()
       await vi.advanceTimersByTimeAsync(1)

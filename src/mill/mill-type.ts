@@ -17,7 +17,9 @@ import type { SendArguments, SendOptions, SendTarget } from '../client/workflow/
 import type { StepsOptions } from '../client/workflow/step-records.js'
 import type { StepRecord } from '../job/workflow-record.js'
 import type { Event } from '../workflow/work.js'
-import type { QueueHandle } from '../client/commands/queues.js'
+import type { Change, ChangesEnd, ChangesOptions, StopChangesOptions } from '../client/read/changes.js'
+import type { MillEvent } from '../observe/transitions.js'
+import type { LiveQueue, QueueHandle } from '../client/commands/queues.js'
 import type { AnyJob, Job } from '../job/definition/define.js'
 import type { Duration, When } from '../job/duration/duration.js'
 import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
@@ -232,12 +234,60 @@ export interface Mill {
    * ```
    */
   watch(id: string): LiveState<JobRecord | undefined>
+  /**
+   * The transitions that this process makes, from now on: jobs it enqueues, begins, settles and commands. A reader that lags behind by more
+   * than 1,000 loses the oldest, and gets `{ kind: 'missed', count }` in their place.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const events = mill.events()
+   * await mill.close()
+   * for await (const event of events) if (event.kind === 'transition') console.log(event.job, event.id, event.state)
+   * ```
+   */
+  events(): AsyncIterableIterator<MillEvent>
+  /**
+   * With `changeLog: true`: every change of state of every job, in any process, in order for each job. A consumer id continues where it
+   * stopped, also after a restart; a new id begins with the next change. What is not read yet is kept. After a crash of this process the
+   * changes since the last position that was saved (at most 500) come again.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:', changeLog: true })
+   * const changes = mill.changes('mirror', { end: true })
+   * await mill.stopChanges('mirror')
+   * for await (const change of changes) if (change.kind === 'change') console.log(change.id, change.state)
+   * await mill.close()
+   * ```
+   */
+  changes(consumerId: string, options?: ChangesOptions): AsyncGenerator<Change | ChangesEnd, void, undefined>
+  /** Ends the reader of a consumer in this process, and keeps its position; false when there is none. With `forget`, in all of the fleet. */
+  stopChanges(consumerId: string, options?: StopChangesOptions): Promise<boolean>
+  /** Ends all readers of this process, and returns how many there were. */
+  stopAllChanges(): Promise<number>
   readonly live: {
     /**
      * The context of `millrace/reactive` in which `watch()` makes its signals, unless another one is current: enter it to make
      * computeds and effects over them. It ends with the mill.
      */
     readonly context: Context
+    /**
+     * The first 1,000 queues by name, with their counts, pauses and outages: read at most once a second, while it is observed.
+     *
+     * ```ts
+     * import { millrace } from 'millrace'
+     * const mill = await millrace({ store: ':memory:' })
+     * for await (const queues of mill.live.queues) {
+     *   for (const { name, counts, oldestDueAt } of queues) console.log(name, counts.ready, counts.running, oldestDueAt)
+     *   break
+     * }
+     * await mill.close()
+     * ```
+     */
+    readonly queues: LiveState<readonly LiveQueue[]>
+    /** The first 1,000 workers by id, as `mill.workers()` lists them: read at most once a second, while it is observed. */
+    readonly workers: LiveState<readonly WorkerRecord[]>
   }
   /**
    * Sends an event to a workflow, in any state that is not final; it is kept until the workflow takes it. True when it was written,

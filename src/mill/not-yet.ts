@@ -11,18 +11,12 @@ const oneByOne = (command: string, filter: string): Refusal => ({
   how: 'reject',
   instead: `call mill.${command}(id) for each job of mill.find(${filter})`,
 })
-const POLL_OR_HOOK =
-  'read mill.get(id) now and then, or use hooks.settle, which is called when an attempt ends in this process'
 const LIST = 'list jobs with mill.find(filter) and schedules with mill.schedules.list()'
 
 /** Verbs that are announced and not built yet. They are not in the type `Mill`: TypeScript refuses them too. */
 export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   retryOne: oneByOne('retry', '{ queue, state: "failed", limit: 1 }'),
-  stopChanges: { how: 'reject', instead: POLL_OR_HOOK },
-  stopAllChanges: { how: 'reject', instead: POLL_OR_HOOK },
   dashboard: { how: 'reject', instead: LIST },
-  events: { how: 'throw', instead: POLL_OR_HOOK },
-  changes: { how: 'throw', instead: POLL_OR_HOOK },
 }
 
 /** Refuses them by name: "mill.send is not a function" would say neither that it is planned nor what to use instead. */

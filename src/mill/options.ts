@@ -88,6 +88,11 @@ export interface MillOptions {
   readonly keep?: KeepOptions | undefined
   /** Apply pending migrations when the store is opened. Default true. */
   readonly autoMigrate?: boolean | undefined
+  /**
+   * Keep every change of state of every job, by any process, for `mill.changes()`: for all processes on the store, from the first mill that
+   * is opened with `true` until one is opened with `false`. Default: as it is; off in a new store.
+   */
+  readonly changeLog?: boolean | undefined
   /** What is hidden in log lines, and wherever else values are shown: key names at any depth, patterns of them, functions. Default: nothing. */
   readonly redact?: readonly RedactRule[] | undefined
   /** Your code around enqueue, start and settle. In a list, the first is outermost. */
@@ -239,6 +244,7 @@ const FIELDS: Fields = {
     workflows: isWorkflows,
     keep: isKeep,
     autoMigrate: isBoolean,
+    changeLog: isBoolean,
     redact: isRedact,
     hooks: isHooks,
     logger: isLogger,
@@ -252,7 +258,6 @@ const FIELDS: Fields = {
   notYet: {
     executor: notYet('set executor and module of each job that needs a thread or a process', 'loop'),
     partition: notYet('give each part a queue of its own'),
-    changeLog: notYet('use hooks.settle, which is called when an attempt ends in this process', false),
     dashboard: notYet('list jobs with mill.find(filter)', false),
   },
   foreignNames: FOREIGN_MILL_OPTIONS,

@@ -42,6 +42,24 @@ export interface QueueFacts extends QueueState {
   readonly pause: CurrentPause | undefined
 }
 
+/** How many jobs of a queue are in each state; those that were done or cancelled are not counted. */
+export type QueueCounts = {
+  readonly [
+    state in 'ready' | 'running' | 'scheduled' | 'retrying' | 'blocked' | 'paused' | 'parked' | 'failed'
+  ]: number
+}
+
+/** A queue with the counts of its jobs. */
+export interface QueueListed extends QueueFacts {
+  readonly name: string
+  /** Ready jobs that a worker claimed in advance are not counted. */
+  readonly counts: QueueCounts
+  /** No count stopped at its bound. */
+  readonly isExact: boolean
+  /** When the first ready job became due. */
+  readonly oldestDueAt: number | null
+}
+
 export interface PausedQueue {
   /** Undefined: the queue is not paused. */
   readonly pause: CurrentPause | undefined

@@ -13,10 +13,11 @@ import type { StoreInfo } from './info.js'
 import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { AuditNote } from '../job/command-options.js'
 import type { WorkerAbout } from './observing/lists.js'
+import type { ChangeLogStore } from './observing/change-log.js'
 import type { ObservingStore } from './observing/observing.js'
 import type { LimitStore } from './limits.js'
 import type { PruneStore } from './prune.js'
-import type { Confirmation, HeldJob, QueueFacts, QueueStore } from './queues.js'
+import type { Confirmation, HeldJob, QueueFacts, QueueListed, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type {
   Appended,
@@ -36,7 +37,7 @@ import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, Lease
  * The store contract: whole job verbs, never fragments of SQL. One verb is one statement or one transaction, all or
  * nothing. Verbs are grouped in roles by their users: `jobs` (client, upkeep), `leases` (worker, rescue), `queues`
  * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`, `sequences`,
- * `workflows`, `observing` (what people read). Every store passes `test/contract/store-contract.ts`.
+ * `workflows`, `observing` (what people read), `changeLog` (every change). Every store passes `test/contract/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and no instants of their own.
  * And a write made under a claim carries the claim's fence, and writes nothing when another claim holds the job.
@@ -51,7 +52,8 @@ export interface Store {
   readonly schedules: ScheduleStore
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
-  readonly observing: ObservingStore<GroupListed, SequenceListed, JobRow, QueueFacts>
+  readonly observing: ObservingStore<GroupListed, SequenceListed, JobRow, QueueFacts, QueueListed>
+  readonly changeLog: ChangeLogStore
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>

@@ -16,6 +16,9 @@ export interface WorkerInfo {
   readonly about?: WorkerAbout | undefined
 }
 
+/** How long a worker that was declared dead is listed. */
+export const DEAD_KEPT_MS = 600_000
+
 export interface WorkerBeat {
   readonly id: string
   /** Null: the worker's row is deleted and its leases are not. */
@@ -73,6 +76,8 @@ export interface LeasedJob extends ClaimedJob {
   readonly quarantined: number
   readonly claimedAt: number
   readonly startedAt: number | null
+  /** What its attempt reported last. */
+  readonly progress: string | null
   /** Its handler blocked the event loop until the heartbeat thread stopped the worker's heartbeat. */
   readonly isBlocking: boolean
 }

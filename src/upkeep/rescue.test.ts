@@ -69,7 +69,7 @@ test('a live worker is not rescued while another process holds the file for a le
   await store.close()
 })
 
-test('a rescued job is logged from its start, or from its claim where no start was reported', async () => {
+test('a rescued job is logged from its start, with the lines that it reported, or from its claim', async () => {
   const written: SettledJob[] = []
   const job = {
     ref: 1,
@@ -81,9 +81,10 @@ test('a rescued job is logged from its start, or from its claim where no start w
     streak: 0,
     log: null,
     claimedAt: 100,
+    progress: null,
   }
   const leased = [
-    { ...job, startedAt: 200, quarantined: 1 },
+    { ...job, startedAt: 200, quarantined: 1, progress: '{"done":1,"log":["page 7"]}' },
     { ...job, ref: 2, startedAt: null, quarantined: 0 },
   ]
   const dead: WorkerBeat = { id: 'dead', beat: 1, process: { host: 'h', pid: 2, identity: null } } as WorkerBeat
@@ -111,7 +112,9 @@ test('a rescued job is logged from its start, or from its claim where no start w
   await expect.poll(() => rescued).toEqual([2])
   await rescuer.stop()
   const [begun, held] = written
-  expect(JSON.parse(begun?.log ?? '[]')).toMatchObject([{ startedAt: 200, endedAt: 200, worker: 'dead' }])
+  expect(JSON.parse(begun?.log ?? '[]')).toMatchObject([
+    { startedAt: 200, endedAt: 200, worker: 'dead', log: ['page 7'] },
+  ])
   expect(JSON.parse(held?.log ?? '[]')).toMatchObject([{ startedAt: 100, endedAt: 100, worker: 'dead' }])
 })
 

@@ -1,3 +1,4 @@
+import { readReport } from '../job/attempt/attempt-log.js'
 import { KEEP_ALL } from '../job/definition/keep.js'
 import { settleJob } from '../store/settled-job.js'
 import type { LeasedJob, SettledJob, Store } from '../store/store.js'
@@ -147,7 +148,7 @@ export class Rescuer {
       job,
       { kind: 'crashed', hasBegun: job.startedAt !== null, quarantined, isBlocking, isIsolated },
       { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
-      { startedAt, endedAt: startedAt, worker, running: undefined },
+      { startedAt, endedAt: startedAt, worker, lines: readReport(job.progress).log, running: undefined },
     )
   }
 }

@@ -167,11 +167,11 @@ export const readPages: readonly Bound[] = [
     },
   },
   {
-    of: 'src/client/read/result-waiters.ts#READ_BATCH',
-    at: 500,
+    of: 'src/live/observed-reads.ts#READ_BATCH',
+    at: 1_000,
     on: 'both',
     isLong: 'postgres',
-    also: ['src/client/read/result-waiters.ts#WAITERS_PER_MS', 'src/client/read/result-waiters.ts#SOON_MS'],
+    also: ['src/client/read/await-result.ts#AWAITED_PER_MS', 'src/client/read/await-result.ts#SOON_MS'],
     holds: async (size, bench) => {
       const echo = job('echo', async ({ n }: { n: number }) => n)
       const mill = await bench.mill({ jobs: [echo], concurrency: 100, poll: '10m' })

@@ -144,5 +144,7 @@ export const claimsCases: readonly ContractCase[] = [
     assert.deepEqual(await b.store.leases.reportJobs([{ ...job, startedAt: 42, progress: '{"done":1}' }]), [])
     const row = await b.read(id)
     assert.deepEqual([row.state, row.startedAt, row.progress], ['running', 42, '{"done":1}'])
+    const [leased] = await b.store.leases.readLeases(worker)
+    assert.deepEqual([leased?.startedAt, leased?.progress], [42, '{"done":1}'], 'for the rescue')
   }),
 ]

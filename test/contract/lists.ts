@@ -44,6 +44,38 @@ export const listCases: readonly ContractCase[] = [
     assert.ok(Math.abs((worker?.beatAt ?? 0) - before) < 60_000, `beat at ${worker?.beatAt}`)
   }),
 
+  contract(
+    'a worker that was declared dead is listed for ten minutes, where it is asked for, and a stopped one is not',
+    async (b) => {
+      const about = { slots: 2, version: '1' }
+      for (const id of ['w1', 'w2', 'w3'])
+        await b.store.leases.addWorker({ id, host: 'here', pid: 7, leaseMs: 15_000, about })
+      await b.store.leases.rescueJobs('w2', 0, [])
+      await b.store.leases.dropWorker('w3')
+      const died = b.clock.now
+      const list = async (limit: number, after: string): Promise<unknown> => {
+        const { rows, isMore } = await b.store.observing.listWorkers({ limit, after, withDead: true })
+        return [rows.map(({ id, diedAt, about: said }) => [id, diedAt, said]), isMore]
+      }
+      assert.deepEqual(await list(9, ''), [
+        [
+          ['w1', null, about],
+          ['w2', died, about],
+        ],
+        false,
+      ])
+      assert.deepEqual(await list(1, ''), [[['w1', null, about]], true])
+      assert.deepEqual(await list(1, 'w1'), [[['w2', died, about]], false])
+      const registered = await b.store.observing.listWorkers({ limit: 9, after: '' })
+      assert.deepEqual(
+        registered.rows.map(({ id }) => id),
+        ['w1'],
+      )
+      b.clock.now += 600_001
+      assert.deepEqual(await list(9, ''), [[['w1', null, about]], false])
+    },
+  ),
+
   contract('groups are listed by page in the order of their names, with their counts', async (b) => {
     const members = ['b', 'a', 'c', 'a'].map((group) => b.job({ group }))
     await b.insert(members)
@@ -59,4 +91,32 @@ export const listCases: readonly ContractCase[] = [
     ])
     assert.deepEqual([first.isMore, second.isMore], [true, false])
   }),
+
+  contract(
+    'queues are listed with the counts of their unfinished jobs, their pauses and the oldest due time',
+    async (b) => {
+      const worker = await b.worker()
+      const turn = { limit: 7, rate: null, weight: null }
+      await b.insert([b.job({ queue: 'mail' }), b.job({ queue: 'mail', name: 'other' })])
+      await b.claim(worker, { names: undefined, max: 1, starting: 1 })
+      const from = b.clock.now
+      b.clock.now += 1_000
+      await b.insert([
+        b.job({ queue: 'mail', turn }),
+        b.job({ queue: 'mail', due: { inMs: 60_000 } }),
+        b.job({ queue: 'sms', due: { inMs: 60_000 } }),
+        b.job({ queue: 'sms' }),
+      ])
+      await b.store.queues.pauseQueue({ queue: 'sms', until: null })
+      const listed = await b.store.observing.listQueues()
+      const none = { ready: 0, running: 0, scheduled: 0, retrying: 0, blocked: 0, paused: 0, parked: 0, failed: 0 }
+      assert.deepEqual(
+        listed.map(({ name, counts, isExact, oldestDueAt, pause }) => [name, counts, isExact, oldestDueAt, pause]),
+        [
+          ['mail', { ...none, ready: 2, running: 1, scheduled: 1 }, true, from, undefined],
+          ['sms', { ...none, ready: 1, scheduled: 1 }, true, b.clock.now, { pausedAt: b.clock.now, until: null }],
+        ],
+      )
+    },
+  ),
 ]

@@ -9,6 +9,7 @@ import { groupsCases } from './groups.js'
 import { groupsModelCases } from './groups-model.js'
 import { hintCases } from './hints.js'
 import { jobsCases } from './jobs.js'
+import { changeLogCases } from './change-log.js'
 import { listCases } from './lists.js'
 import { linkCases } from './links.js'
 import { replacedParentCases } from './links-replaced.js'
@@ -65,6 +66,7 @@ export const storeContract: readonly ContractCase[] = [
   ...auditCases,
   ...statisticsCases,
   ...listCases,
+  ...changeLogCases,
   ...censusCases,
   ...hintCases,
   ...edgeCases,

@@ -74,6 +74,7 @@ export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWa
     sequences: role(store.sequences),
     workflows: role(store.workflows),
     observing: role(store.observing),
+    changeLog: store.changeLog,
     transactions: store.transactions,
     changes: { onHint: around.onHint },
     // No wait in virtual time: its workers hold nothing in advance.

@@ -189,6 +189,24 @@ export const millRows: readonly OptionRow[] = [
     },
   },
   {
+    option: 'changeLog',
+    levels: ['mill'],
+    otherwise: 'refused',
+    values: [
+      { given: false, seen: 'refused' },
+      { given: true, seen: 'read' },
+    ],
+    see: (placed) =>
+      withMill(placed, { jobs: [] }, async (mill) => {
+        try {
+          await mill.changes('mirror').return()
+          return 'read'
+        } catch {
+          return 'refused'
+        }
+      }),
+  },
+  {
     option: 'autoMigrate',
     levels: ['mill'],
     otherwise: 'opened',

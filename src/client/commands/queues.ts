@@ -5,7 +5,7 @@ import { checkName } from '../../job/definition/check-options.js'
 import type { When } from '../../job/duration/duration.js'
 import { parseWhen } from '../../job/duration/duration.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
-import type { QueueChange, CurrentPause } from '../../store/queues.js'
+import type { QueueChange, QueueCounts, QueueListed, CurrentPause } from '../../store/queues.js'
 import type { QueueOutage, QueueState } from '../../store/limits.js'
 import type { Due, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
@@ -39,6 +39,16 @@ export interface QueueRecord {
   readonly rate: { readonly max: number; readonly perMs: number } | undefined
   /** The jobs of the queue whose retries are held because of an outage, or are being released after it. */
   readonly outages: readonly OutageRecord[]
+}
+
+/** A queue as `mill.live.queues` lists it. */
+export interface LiveQueue extends QueueRecord {
+  /** Its unfinished and failed jobs by state. A ready job that a worker has claimed in advance is not counted. */
+  readonly counts: QueueCounts
+  /** False when a count stopped at its bound of 10,000 jobs: there are more. */
+  readonly exact: boolean
+  /** When the first of its ready jobs became due; undefined when none is ready. */
+  readonly oldestDueAt: Date | undefined
 }
 
 /** An outage of one job of a queue. */
@@ -125,6 +135,11 @@ function toRecord(name: string, pause: CurrentPause | undefined, { limits, outag
     rate: limits.rate,
     outages: outages.map(toOutage),
   }
+}
+
+export function toLiveQueue({ name, pause, counts, isExact, oldestDueAt, ...state }: QueueListed): LiveQueue {
+  const due = oldestDueAt === null ? undefined : new Date(oldestDueAt)
+  return { ...toRecord(name, pause, state), counts, exact: isExact, oldestDueAt: due }
 }
 
 function toOutage({ name, state, since, waiting }: QueueOutage): OutageRecord {

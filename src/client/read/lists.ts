@@ -1,5 +1,6 @@
 import { progressOf as groupProgressOf } from '../../job/rules/group-progress.js'
 import type { GroupProgress } from '../../job/rules/group-progress.js'
+import type { WorkerListed } from '../../store/observing/lists.js'
 import type { Store } from '../../store/store.js'
 import { progressOf } from '../sequence/sequence.js'
 import type { SequenceProgress } from '../sequence/sequence.js'
@@ -13,11 +14,16 @@ export interface WorkerRecord {
   readonly pid: number
   /** The version of its app; undefined when it is not known. */
   readonly version: string | undefined
-  /** 'silent': it has not beaten for a lease; its jobs are about to be taken over. */
-  readonly state: 'alive' | 'silent'
+  /**
+   * 'silent': it has not beaten for a lease; its jobs are about to be taken over. 'dead': they were, in the last ten minutes. A worker that
+   * was stopped is not listed.
+   */
+  readonly state: 'alive' | 'silent' | 'dead'
   readonly startedAt: Date
   /** Its last heartbeat. */
   readonly beatAt: Date
+  /** When it was declared dead. */
+  readonly diedAt: Date | undefined
   /** Handlers that it runs at once; undefined when it is not known. */
   readonly slots: number | undefined
   /** The names of the jobs that it can run; undefined: any, or not known. */
@@ -54,21 +60,30 @@ export interface SequenceRecord extends SequenceProgress {
 export async function listWorkers(store: Store, options: PageOptions = {}): Promise<Page<WorkerRecord>> {
   checkPage('workers()', options, isTextCursor('workers'))
   const { limit = PAGE_LIMIT, cursor } = options
-  const { now, rows, isMore } = await store.observing.listWorkers({ limit, after: nameOfCursor('workers', cursor) })
-  const records = rows.map(({ about, beatAt, leaseMs, startedAt, blockedBy, running, ...row }): WorkerRecord => ({
+  const after = nameOfCursor('workers', cursor)
+  const { now, rows, isMore } = await store.observing.listWorkers({ limit, after, withDead: true })
+  const records = rows.map((row) => toWorkerRecord(row, now))
+  return { rows: records, cursor: isMore ? textCursor('workers', records.at(-1)?.id ?? '') : undefined }
+}
+
+export function toWorkerRecord(
+  { about, beatAt, leaseMs, startedAt, diedAt, blockedBy, running, ...row }: WorkerListed,
+  now: number,
+): WorkerRecord {
+  return {
     ...row,
     version: about?.version,
-    state: isAlive({ beatAt, leaseMs }, now) ? 'alive' : 'silent',
+    state: diedAt !== null ? 'dead' : isAlive({ beatAt, leaseMs }, now) ? 'alive' : 'silent',
     startedAt: new Date(startedAt),
     beatAt: new Date(beatAt),
+    diedAt: diedAt === null ? undefined : new Date(diedAt),
     slots: about?.slots,
     names: about?.names,
     running: running.map((each) => ({ ...each, since: new Date(each.since) })),
     blockedBy: blockedBy ?? undefined,
     memoryBytes: about?.memoryBytes,
     loopDelayMs: about?.loopDelayMs,
-  }))
-  return { rows: records, cursor: isMore ? textCursor('workers', records.at(-1)?.id ?? '') : undefined }
+  }
 }
 
 /** A worker without a lease time has no end of its lease: it is a test's. */

@@ -1,6 +1,6 @@
 import type { Codec } from '../../codec/codec.js'
 import type { ErrorRecord } from '../../codec/error-text.js'
-import { readLog } from '../../job/attempt/attempt-log.js'
+import { readLog, readReport } from '../../job/attempt/attempt-log.js'
 import type { AttemptEntry } from '../../job/rules/decide.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import type { AttemptRecord, JobRecord } from '../../job/record.js'
@@ -38,7 +38,7 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec, up
     group: row.group ?? undefined,
     meta: readMeta(codec, options.meta),
     captured: readCaptured(options.captured, millCodec),
-    progress: progressOf(row.progress),
+    ...reportOf(row),
     ...(options.calledBy === undefined ? {} : { calledBy: options.calledBy.id }),
     tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
     calledBy: options.calledBy?.id,
@@ -73,10 +73,12 @@ function toAttempt(entry: AttemptEntry): AttemptRecord {
   return { ...entry, startedAt: new Date(startedAt), endedAt: new Date(Math.max(startedAt, endedAt)) }
 }
 
-/** Undefined also where it is encrypted, and this mill has no keys. */
-function progressOf(text: string | null): JobRecord['progress'] {
-  const progress = text === null ? undefined : (JSON.parse(text) as NonNullable<JobRecord['progress']>)
-  return progress?.done === undefined ? undefined : { done: progress.done, total: progress.total }
+/** Both are undefined also where they are encrypted, and this mill has no keys. */
+function reportOf({ progress: text, state }: JobRow): Pick<JobRecord, 'progress' | 'log'> {
+  if (text === null) return { progress: undefined }
+  const { done, total, log } = readReport(text)
+  const progress = done === undefined ? undefined : { done, total }
+  return state === 'running' && log !== undefined ? { progress, log } : { progress }
 }
 
 /** When the clock was set back meanwhile, the end would be before the start. The start is shown for both then. */

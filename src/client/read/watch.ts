@@ -4,12 +4,18 @@ import type { JobRecord } from '../../job/record.js'
 import type { LiveState } from '../../job/live-state.js'
 import { isSameJson } from '../../live/live.js'
 import type { LiveContext } from '../../live/live.js'
+import { evenPace } from '../../live/observed-reads.js'
 import type { JobRow, Store } from '../../store/store.js'
+import { toLiveQueue } from '../commands/queues.js'
+import type { LiveQueue } from '../commands/queues.js'
+import { toWorkerRecord } from './lists.js'
+import type { WorkerRecord } from './lists.js'
 import { readProgress } from '../sequence/sequence.js'
 import type { SequenceProgress, SequenceTarget } from '../sequence/sequence.js'
 
-/** Jobs in one read. */
-const READ_BATCH = 500
+/** Queues and workers. */
+const SLOW_PACE = evenPace(1_000, 1_000)
+const WORKERS_MAX = 1_000
 
 export interface WatchParts {
   readonly live: LiveContext
@@ -22,6 +28,8 @@ export interface Watches {
   readonly job: (id: string) => LiveState<JobRecord | undefined>
   readonly group: (id: string) => LiveState<GroupProgress>
   readonly sequence: (target: SequenceTarget) => LiveState<SequenceProgress | undefined>
+  readonly queues: () => LiveState<readonly LiveQueue[]>
+  readonly workers: () => LiveState<readonly WorkerRecord[]>
 }
 
 export function watchesOf({ live, store, record }: WatchParts): Watches {
@@ -32,7 +40,7 @@ export function watchesOf({ live, store, record }: WatchParts): Watches {
   })
   return {
     job: live.kind<JobRow | undefined, JobRecord | undefined>({
-      read: (ids) => readJobs(store, ids),
+      read: (ids) => store.jobs.readJobs(ids),
       isSame: isSameRow,
       valueOf: (row) => (row === undefined ? undefined : record(row)),
     }),
@@ -42,14 +50,22 @@ export function watchesOf({ live, store, record }: WatchParts): Watches {
       valueOf: (progress) => progress,
     }),
     sequence: (target) => sequence(JSON.stringify(target)),
+    queues: live.single<readonly LiveQueue[]>({
+      pace: SLOW_PACE,
+      read: async () => [(await store.observing.listQueues()).map(toLiveQueue)],
+      isSame: isSameJson,
+      valueOf: (queues) => queues,
+    }),
+    workers: live.single<readonly WorkerRecord[]>({
+      pace: SLOW_PACE,
+      read: async () => {
+        const { now, rows } = await store.observing.listWorkers({ limit: WORKERS_MAX, after: '', withDead: true })
+        return [rows.map((row) => toWorkerRecord(row, now))]
+      },
+      isSame: isSameJson,
+      valueOf: (workers) => workers,
+    }),
   }
-}
-
-async function readJobs(store: Store, ids: readonly string[]): Promise<readonly (JobRow | undefined)[]> {
-  const rows: (JobRow | undefined)[] = []
-  for (let from = 0; from < ids.length; from += READ_BATCH)
-    rows.push(...(await store.jobs.readJobs(ids.slice(from, from + READ_BATCH))))
-  return rows
 }
 
 /** Rows are compared before they are decoded: most reads find most jobs unchanged. */

@@ -21,3 +21,14 @@ export function logCommand(log: string | null, exit: string | undefined, now: nu
 export function readLog(log: string | null): AttemptEntry[] {
   return log === null ? [] : (JSON.parse(log) as AttemptEntry[])
 }
+
+/** What a running attempt last reported: its progress, and the last lines that it logged. */
+interface AttemptReport {
+  readonly done?: number | undefined
+  readonly total?: number | undefined
+  readonly log?: readonly string[] | undefined
+}
+
+export function readReport(text: string | null): AttemptReport {
+  return text === null ? {} : (JSON.parse(text) as AttemptReport)
+}

@@ -16,6 +16,7 @@ export type FindingKind =
   | 'failing-jobs'
   | 'no-worker'
   | 'silent-worker'
+  | 'dead-worker'
   | 'unknown-name'
   | 'slow-handler'
   | 'blocked-loop'
@@ -23,6 +24,7 @@ export type FindingKind =
   | 'horizon'
   | 'wal'
   | 'setting'
+  | 'push'
 
 /** A job in an error state, and since when. */
 export interface FailingJob {
@@ -39,6 +41,8 @@ export interface HealthFacts {
   readonly storeNow: number
   readonly ownNow: number
   readonly workers: readonly WorkerListed[]
+  /** Workers that were declared dead in the last ten minutes. */
+  readonly dead: readonly WorkerListed[]
   /** The oldest ready jobs. */
   readonly ready: readonly { readonly job: string; readonly since: number }[]
   /** Jobs in an error state for longer than `allowedErrorTime`. */
@@ -62,6 +66,7 @@ export function findingsOf(facts: HealthFacts): Finding[] {
     ...missingWorkers(facts, alive),
     ...failingJobs(facts),
     ...silentWorkers(facts, alive),
+    ...facts.dead.map(deadWorker),
     ...unknownNames(facts, alive),
     ...alive.flatMap((worker) => blockedLoop(worker)),
     ...slowHandlers(facts, alive),
@@ -113,6 +118,16 @@ function silentWorkers({ workers, storeNow }: HealthFacts, alive: readonly Worke
       effect: 'Its jobs run again on another worker, once one has seen its silence for a lease.',
       mend: 'Look for a crash, a suspended machine or a lost connection on that host.',
     }))
+}
+
+function deadWorker({ id, host, pid, beatAt, diedAt }: WorkerListed): Finding {
+  return {
+    kind: 'dead-worker',
+    text: `Worker ${id} (${host}, pid ${pid}) died: its last heartbeat was at ${new Date(beatAt).toISOString()}.`,
+    since: new Date(diedAt ?? beatAt),
+    effect: 'Its jobs were given to other workers. This is shown for ten minutes.',
+    mend: 'Look for a crash, a kill for lack of memory or a lost machine; a process that is stopped by mill.stop() is not listed.',
+  }
 }
 
 function unknownNames({ ready }: HealthFacts, alive: readonly WorkerListed[]): Finding[] {

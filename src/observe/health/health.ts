@@ -111,7 +111,7 @@ export class Health {
 
   async #read(): Promise<Omit<Parameters<typeof findingsOf>[0], 'warnings'>> {
     const { store, world, allowedErrorMs, slowAfterMs } = this.#parts
-    const { now, rows } = await store.observing.listWorkers({ limit: WORKERS_MAX, after: '' })
+    const { now, rows } = await store.observing.listWorkers({ limit: WORKERS_MAX, after: '', withDead: true })
     const ownNow = world.clock.now()
     const oldest = { order: 'oldest', limit: LOOKED_AT, cursor: null } as const
     const ready = await store.jobs.findJobs({ ...oldest, states: ['ready'] })
@@ -124,7 +124,8 @@ export class Health {
     return {
       storeNow: now,
       ownNow,
-      workers: rows,
+      workers: rows.filter(({ diedAt }) => diedAt === null),
+      dead: rows.filter(({ diedAt }) => diedAt !== null),
       ready: ready.rows.map(({ name, dueAt }) => ({ job: name, since: dueAt })),
       failing,
       slowAfterMs: slowAfterMs(),

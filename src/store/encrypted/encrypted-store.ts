@@ -77,6 +77,7 @@ export function encryptedStore(store: Store, { keys, encrypts }: EncryptedJobs):
     sequences: sequenceStore(context),
     workflows: workflowStore(context),
     observing: observingStore(context),
+    changeLog: store.changeLog,
     get info() {
       return store.info
     },
@@ -169,7 +170,10 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
     readBoundary: (...args) => leases.readBoundary(...args),
     voidClaims: (...args) => leases.voidClaims(...args),
     endQuarantine: (...args) => leases.endQuarantine(...args),
-    readLeases: (...args) => leases.readLeases(...args),
+    readLeases: async (...args) => {
+      const jobs = await leases.readLeases(...args)
+      return jobs.map((job) => ({ ...job, progress: openProgress(keys, job.progress, job) }))
+    },
     rescueJobs: async (worker, beat, settled, withinMs) => {
       const written = await leases.rescueJobs(worker, beat, settled.map(seal), withinMs)
       return written && opened(written)
@@ -213,6 +217,7 @@ function observingStore({ store: { observing }, keys, seals }: Context): Store['
     addAudit: (...args) => observing.addAudit(...args),
     listWorkers: (...args) => observing.listWorkers(...args),
     listGroups: (...args) => observing.listGroups(...args),
+    listQueues: () => observing.listQueues(),
     listSequences: async (query) => {
       const page = await observing.listSequences(query)
       return { ...page, rows: page.rows.map((row) => openSequenceRow(keys, row.id, row)) }

@@ -31,6 +31,8 @@ export interface WorkerListed {
   /** Its last beat, by the clock of the database. */
   readonly beatAt: number
   readonly leaseMs: number | null
+  /** When it was declared dead; null while it is registered. */
+  readonly diedAt: number | null
   /** The id of the job whose handler blocks its event loop. */
   readonly blockedBy: string | null
   /** Undefined: it has not reported. */
@@ -43,6 +45,11 @@ export interface ListQuery {
   readonly limit: number
   /** The id of the last row of the page before. */
   readonly after: string
+}
+
+export interface WorkerListQuery extends ListQuery {
+  /** Also those that were declared dead in the last ten minutes. */
+  readonly withDead?: boolean | undefined
 }
 
 export interface ListPage<Row> {

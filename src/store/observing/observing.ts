@@ -1,16 +1,16 @@
 import type { AuditEntry, AuditPage, AuditQuery } from './audit.js'
-import type { ListPage, ListQuery, WorkerListed } from './lists.js'
+import type { ListPage, ListQuery, WorkerListed, WorkerListQuery } from './lists.js'
 import type { FailureGroup, FailuresQuery, QueueCount, Statistics, StatisticsQuery } from './statistics.js'
 import type { WhyFacts } from './why.js'
 
 /** The observing role: what people read of the whole store, one bounded page at a time. */
-export interface ObservingStore<Group, Sequence, Row, Queue> {
+export interface ObservingStore<Group, Sequence, Row, Queue, QueueRow> {
   /** The audit trail, newest first. */
   readAudit(query: AuditQuery): Promise<AuditPage>
   /** Writes the row of a command that consists of many transactions. */
   addAudit(entry: AuditEntry): Promise<null>
   /** Workers in the order of their ids. */
-  listWorkers(query: ListQuery): Promise<ListPage<WorkerListed>>
+  listWorkers(query: WorkerListQuery): Promise<ListPage<WorkerListed>>
   /** Groups in the order of their names. */
   listGroups(query: ListQuery): Promise<ListPage<Group>>
   /** Sequences, the newest first, before this ref. */
@@ -21,6 +21,8 @@ export interface ObservingStore<Group, Sequence, Row, Queue> {
   countQueues(): Promise<readonly QueueCount[]>
   /** The error groups with a failure within the window, the latest first. */
   readFailures(query: FailuresQuery): Promise<readonly FailureGroup[]>
+  /** The first queues by name, with the counts of their jobs up to a bound. */
+  listQueues(): Promise<readonly QueueRow[]>
   /** What decides why these jobs are not running, one entry for each id. */
   readWhy(ids: readonly string[]): Promise<WhyFacts<Row, Queue>>
 }

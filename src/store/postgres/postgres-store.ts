@@ -25,12 +25,15 @@ import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import type { AuditNote } from '../../job/command-options.js'
 import type { WorkerAbout } from '../observing/lists.js'
+import { changeLogVerbs } from '../verbs/change-log.js'
 import { observingVerbs } from '../verbs/observing.js'
+import { changeTriggers, dropChangeTriggers } from './migrations/0001-change-log.js'
+import { quoted } from './migrations/migrate.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
 import { workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
 import { thenOrRetry } from '../unknown-outcome.js'
-import type { StoreInfo } from '../info.js'
+import type { StoreFinding, StoreInfo } from '../info.js'
 import type { Inbox, KeptClaim, LogAppend, LogAppended, WorkflowLog, WorkflowStore } from '../workflows.js'
 import { putQueueLimits } from '../verbs/queue-limits.js'
 import { readQueueState } from '../verbs/outages.js'
@@ -53,7 +56,7 @@ import { WriteBatcher } from './connection/write-batcher.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './connection/while-locked.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
-import { inspectServer } from './verbs/inspect.js'
+import { inspectServer, ListenerCheck } from './verbs/inspect.js'
 import { verbRunner } from './verbs/job-session.js'
 import { KeyedInserts } from './verbs/keyed-inserts.js'
 import { Lanes } from './verbs/lanes.js'
@@ -99,6 +102,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
   readonly observing: Store['observing']
+  readonly changeLog: Store['changeLog']
   readonly #opened: Opened
   readonly #writes: Connection
   readonly #work: Connection
@@ -117,7 +121,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#opened = opened
     this.#writes = opened.connection('writes')
     this.#work = opened.connection('work')
-    this.info = { ...opened.info, inspect: () => this.#plain(this.#work, inspectServer) }
+    const listener = new ListenerCheck(opened)
+    const inspect = async (): Promise<StoreFinding[]> => [
+      ...(await this.#plain(this.#work, inspectServer)),
+      ...(await listener.check()),
+    ]
+    this.info = { ...opened.info, inspect }
     this.#lanes = new Lanes(this.#writes, opened.queries)
     opened.onReconnect(() => {
       this.#lanes.forget()
@@ -140,6 +149,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.sequences = sequenceVerbs(this.#verbs)
     this.workflows = workflowVerbs(this.#verbs)
     this.observing = observingVerbs(this.#verbs)
+    this.changeLog = changeLogVerbs(this.#verbs, (isOn) => this.#switchLog(isOn))
     this.groups = new PostgresGroups(parts, this.#verbs)
     this.#keyedInserts = new KeyedInserts(parts)
     this.#commands = new Commands(parts)
@@ -334,6 +344,16 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     })
     this.#opened.listen((payload) => this.#hints.notified(payload))
     return stop
+  }
+
+  /** Only when it changes: to make a trigger, the server locks its table. */
+  async #switchLog(isOn: boolean): Promise<void> {
+    const schema = quoted(this.#opened.target.schema)
+    await this.#transact(async (session) => {
+      const found = await session.query(session.queries.changeTriggers)
+      if (found.length > 0 === isOn) return
+      for (const sql of isOn ? changeTriggers(schema) : dropChangeTriggers(schema)) await session.query(sql)
+    }, 0)
   }
 
   readCensus(): Promise<Census> {

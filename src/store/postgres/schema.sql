@@ -1,3 +1,5 @@
+create sequence millrace.change_number as bigint;
+
 create sequence millrace.job_number as bigint;
 
 create table millrace.audit (
@@ -12,6 +14,31 @@ create table millrace.audit (
   after text,
   reason text,
   keep_until bigint
+);
+
+create table millrace.changes (
+  number bigint default nextval('millrace.change_number'::regclass) not null,
+  id uuid not null,
+  lane integer not null,
+  state text not null,
+  at bigint not null
+);
+
+create table millrace.consumers (
+  consumer text not null,
+  reader text not null,
+  "position" bigint not null
+);
+
+create table millrace.dead_workers (
+  worker text not null,
+  host text not null,
+  pid integer not null,
+  lease_ms bigint,
+  started_at bigint not null,
+  beat_at bigint,
+  about text,
+  died_at bigint not null
 );
 
 create table millrace.expiring (
@@ -381,6 +408,12 @@ create table millrace.labels_rest partition of millrace.labels default;
 
 alter table millrace.audit add constraint audit_pkey PRIMARY KEY (number);
 
+alter table millrace.changes add constraint changes_pkey PRIMARY KEY (number);
+
+alter table millrace.consumers add constraint consumers_pkey PRIMARY KEY (consumer);
+
+alter table millrace.dead_workers add constraint dead_workers_pkey PRIMARY KEY (worker);
+
 alter table millrace.expiring add constraint expiring_pkey PRIMARY KEY (expires_at, ref);
 
 alter table millrace.failures add constraint failures_pkey PRIMARY KEY (queue, name, at, fingerprint);
@@ -493,6 +526,10 @@ alter table millrace.workflows add constraint workflows_pkey PRIMARY KEY (ref);
 
 CREATE INDEX audit_keep ON millrace.audit USING btree (keep_until) WHERE (keep_until IS NOT NULL);
 
+CREATE INDEX consumers_position ON millrace.consumers USING btree ("position");
+
+CREATE INDEX dead_workers_died ON millrace.dead_workers USING btree (died_at);
+
 CREATE INDEX failures_fingerprint ON millrace.failures USING btree (fingerprint, at);
 
 CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
@@ -551,19 +588,19 @@ CREATE INDEX windows_until ON millrace.windows USING btree (until);
 
 CREATE INDEX workflows_wake ON millrace.workflows USING btree (wake_at) WHERE ((wake_at IS NOT NULL) AND (paused_from IS NULL));
 
-CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval)
  RETURNS uuid
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)$function$;
+AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)$function$;
 
-CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload jsonb, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload jsonb, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval)
  RETURNS uuid
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)$function$;
+AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)$function$;
 
-CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload text DEFAULT NULL::text, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload text DEFAULT NULL::text, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval)
  RETURNS uuid
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -572,17 +609,22 @@ AS $function$
 declare
   began constant timestamptz := clock_timestamp();
   now_ms constant bigint := (extract(epoch from began) * 1000)::bigint;
-  written constant text := coalesce(
-    regexp_replace(add_job.payload::json::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g'), '{"$":"undefined"}');
-  stored constant json := json_strip_nulls(json_build_object('title', add_job.title, 'labels', to_json(add_job.labels)));
+  written constant text := coalesce(regexp_replace(add_job.payload::json::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g'), '{"$":"undefined"}');
+  stored constant json := json_strip_nulls(json_build_object('title', add_job.title, 'labels', to_json(add_job.labels),
+    'retry', case when add_job.retry_limit is not null then json_build_object('limit', add_job.retry_limit) end,
+    'timeout', (extract(epoch from add_job.timeout) * 1000)::bigint,
+    'meta', case when add_job.meta is not null then json_build_object('text', regexp_replace(add_job.meta::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g')) end));
   problems constant text[] := "millrace".job_problems(add_job.name, add_job.queue, add_job.priority, add_job.due_at, add_job.run_in,
-    add_job.key, add_job.on_duplicate, add_job.labels, add_job.title, add_job.expires_at, add_job.expires_in, written);
+    add_job.key, add_job.on_duplicate, add_job.labels, add_job.title, add_job.expires_at, add_job.expires_in, add_job.group_id, add_job.meta, add_job.retry_limit,
+    add_job.timeout, written);
   made_id constant uuid := "millrace".new_job_id(now_ms);
   due bigint;
   expires bigint;
   made_ref bigint;
   holder uuid;
   its_lane integer;
+  sealed bigint;
+  emptied bigint;
 begin
   if cardinality(problems) > 0 then
     raise exception 'add_job: %', array_to_string(problems, '; ') using errcode = 'invalid_parameter_value';
@@ -606,15 +648,28 @@ begin
       return holder;
     end if;
   end if;
+  if add_job.group_id is not null then
+    insert into "millrace".groups (grp) values (add_job.group_id) on conflict (grp) do nothing;
+    -- The lock of insertJobs: until this transaction ends, no other one seals, completes or deletes the group.
+    select g.sealed_at, g.empty_since into sealed, emptied from "millrace".groups g where g.grp = add_job.group_id for share;
+    if sealed is not null then
+      raise exception 'add_job: the group % is sealed', quote_literal(add_job.group_id) using errcode = 'object_not_in_prerequisite_state';
+    end if;
+    if emptied is not null then
+      update "millrace".groups set empty_since = null where grp = add_job.group_id;
+    end if;
+    insert into "millrace".group_moves (grp, queue, state, members)
+    values (add_job.group_id, add_job.queue, case when due <= now_ms then 'ready' else 'scheduled' end, 1);
+  end if;
   select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
   if its_lane is null then
     insert into "millrace".lanes (queue, name) values (add_job.queue, add_job.name) on conflict (queue, name) do nothing;
     select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
   end if;
   -- The number is drawn under the lock of this insert, which the transaction that drops a day relies on (days.ts).
-  insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options)
+  insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options, grp)
   values (((now_ms / 86400000) << 38) | nextval('"millrace".job_number'), made_id, now_ms, due,
-    expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))
+    expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'), add_job.group_id)
   returning ref into made_ref;
   if cardinality(add_job.labels) > 0 then
     insert into "millrace".labels (ref, label) select distinct made_ref, label from unnest(add_job.labels) as label;
@@ -622,7 +677,7 @@ begin
   if due <= now_ms then
     insert into "millrace".ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * 600000, made_ref);
   else
-    insert into "millrace".waiting (ref, lane, state, due_at) values (made_ref, its_lane, 'scheduled', due);
+    insert into "millrace".waiting (ref, lane, state, due_at, grp) values (made_ref, its_lane, 'scheduled', due, add_job.group_id);
   end if;
   if expires is not null then
     insert into "millrace".expiring (expires_at, ref) values (expires, made_ref);
@@ -635,7 +690,7 @@ begin
   return made_id;
 end$function$;
 
-CREATE OR REPLACE FUNCTION millrace.job_problems(name text, queue text, priority integer, due_at timestamp with time zone, run_in interval, key text, on_duplicate text, labels text[], title text, expires_at timestamp with time zone, expires_in interval, payload text)
+CREATE OR REPLACE FUNCTION millrace.job_problems(name text, queue text, priority integer, due_at timestamp with time zone, run_in interval, key text, on_duplicate text, labels text[], title text, expires_at timestamp with time zone, expires_in interval, group_id text, meta json, retry_limit integer, timeout interval, payload text)
  RETURNS text[]
  LANGUAGE sql
  STABLE
@@ -660,6 +715,11 @@ AS $function$
       then format('on_duplicate must be ''return'' or ''reject'', got %s', coalesce(quote_literal(on_duplicate), 'null')) end,
     case when length(title) > 500 then format('title must have at most 500 characters, got %s', length(title)) end,
     case when cardinality(labels) > 16 then format('labels must be at most 16, got %s', cardinality(labels)) end,
+    case when group_id is not null then "millrace".text_problem('group_id', group_id, 200) end,
+    case when retry_limit not between 0 and 1000000
+      then format('retry_limit must be a whole number from 0 to 1000000, got %s', retry_limit) end,
+    case when timeout <= interval '0' or timeout > interval '100 years'
+      then format('timeout must be longer than 0 and at most 100 years, got %s', timeout) end,
     case when octet_length(payload) > 1048576
       then format('payload has %s bytes and the limit is 1048576: store it elsewhere and pass a reference', octet_length(payload)) end
   ] || array(select "millrace".text_problem('each of labels', label, 100) from unnest(labels) as label), null)$function$;

@@ -67,9 +67,37 @@ CREATE TABLE millrace_audit (
   keep_until integer
 ) strict;
 
+CREATE TABLE millrace_changes (
+  -- The newest row is never deleted, so that no number is given twice.
+  number integer primary key,
+  id text not null,
+  lane integer not null,
+  state text not null,
+  at integer not null
+) strict;
+
 CREATE TABLE millrace_clock_steps (
   seq integer primary key
 ) strict;
+
+CREATE TABLE millrace_consumers (
+  consumer text primary key,
+  -- Who reads now: a later reader takes the consumer from it.
+  reader text not null,
+  -- The number of the last change that was read.
+  position integer not null
+) strict, without rowid;
+
+CREATE TABLE millrace_dead_workers (
+  worker text primary key,
+  host text not null,
+  pid integer not null,
+  lease_ms integer,
+  started_at integer not null,
+  beat_at integer,
+  about text,
+  died_at integer not null
+) strict, without rowid;
 
 CREATE TABLE millrace_failures (
   queue text not null,

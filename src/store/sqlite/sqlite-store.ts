@@ -45,7 +45,9 @@ import { readQueueState } from '../verbs/outages.js'
 import { Schedules } from '../verbs/schedules.js'
 import type { AuditNote } from '../../job/command-options.js'
 import type { WorkerAbout } from '../observing/lists.js'
+import { changeLogVerbs } from '../verbs/change-log.js'
 import { observingVerbs } from '../verbs/observing.js'
+import { CHANGE_TRIGGERS, IS_TRIGGER } from './migrations/0001-change-log.js'
 import { sequenceVerbs } from '../verbs/sequences.js'
 import { workflowVerbs } from '../verbs/workflows.js'
 import type { VerbRunner } from '../verbs/verb.js'
@@ -104,6 +106,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly sequences: SequenceStore
   readonly workflows: WorkflowStore
   readonly observing: Store['observing']
+  readonly changeLog: Store['changeLog']
   readonly #file: OpenedFile
   readonly #session: Session
   readonly #commits: CommitQueue
@@ -142,6 +145,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.sequences = sequenceVerbs(this.#verbs)
     this.workflows = workflowVerbs(this.#verbs)
     this.observing = observingVerbs(this.#verbs)
+    this.changeLog = changeLogVerbs(this.#verbs, (isOn) => this.#switchLog(isOn))
     this.groups = {
       readGroup: (group) => this.#verbs.read((at) => readGroup(at, group)),
       sealGroup: (seal) => this.#verbs.write((at) => sealGroup(at, seal)),
@@ -380,6 +384,17 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   #rest(): void {
     this.#wal.stop()
     for (const part of [this.#disk, this.#watch, this.#hints]) part?.close()
+  }
+
+  /** A statement that changes the schema makes every connection prepare its statements again: only when it changes. */
+  async #switchLog(isOn: boolean): Promise<void> {
+    const { statements } = this.#session
+    await this.#commits.write(() => {
+      for (const [name, create] of Object.entries(CHANGE_TRIGGERS)) {
+        const isThere = statements.database.prepare(IS_TRIGGER).get(name) !== undefined
+        if (isThere !== isOn) statements.database.exec(isOn ? create : `drop trigger ${name}`)
+      }
+    })
   }
 
   #committed(durable: boolean): void {

@@ -1,22 +1,40 @@
 import { numberOf, numberOrNull } from '../rows/columns.js'
 import type { Numeric } from '../rows/columns.js'
 import type { GroupListed } from '../groups.js'
-import type { ListPage, ListQuery, RunningJobs, WorkerAbout, WorkerListed } from '../observing/lists.js'
+import type {
+  ListPage,
+  ListQuery,
+  RunningJobs,
+  WorkerAbout,
+  WorkerListed,
+  WorkerListQuery,
+} from '../observing/lists.js'
 import type { SequenceListed } from '../sequences.js'
+import { DEAD_KEPT_MS } from '../workers.js'
 import { readGroup } from './groups.js'
 import { readSequence } from './sequences.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
 /** One page of workers in the order of their ids, with what each runs. */
-export function* listWorkers(session: VerbSession, { limit, after }: ListQuery): Verb<ListPage<WorkerListed>> {
-  const stored = yield* awaited(session.rows<StoredWorker>('listWorkers', after, limit + 1))
+export function* listWorkers(
+  session: VerbSession,
+  { limit, after, withDead = false }: WorkerListQuery,
+): Verb<ListPage<WorkerListed>> {
+  const registered = yield* awaited(session.rows<StoredWorker>('listWorkers', after, limit + 1))
+  const dead = withDead ? yield* listDead(session, after, limit + 1) : []
+  const stored = [...registered, ...dead].toSorted((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit + 1)
   const page = stored.slice(0, limit)
   const ids = JSON.stringify(page.map(({ id }) => id))
   const running = page.length === 0 ? [] : yield* awaited(session.rows<StoredRunning>('runningOf', ids))
   const now = yield* awaited(session.now())
   const rows = page.map((row) => toWorker(row, running))
   return { now, rows, isMore: stored.length > limit }
+}
+
+function* listDead(session: VerbSession, after: string, limit: number): Verb<StoredWorker[]> {
+  const now = yield* awaited(session.now())
+  return yield* awaited(session.rows<StoredWorker>('listDeadWorkers', after, now - DEAD_KEPT_MS, limit))
 }
 
 interface StoredWorker {
@@ -28,6 +46,7 @@ interface StoredWorker {
   readonly leaseMs: Numeric | null
   readonly about: string | null
   readonly blockedBy: string | null
+  readonly diedAt?: Numeric | undefined
 }
 
 interface StoredRunning {
@@ -46,6 +65,7 @@ function toWorker({ id, host, blockedBy, ...row }: StoredWorker, running: readon
     startedAt: numberOf(row.startedAt),
     beatAt: numberOf(row.beatAt),
     leaseMs: numberOrNull(row.leaseMs),
+    diedAt: numberOrNull(row.diedAt),
     blockedBy,
     about: row.about === null ? undefined : (JSON.parse(row.about) as WorkerAbout),
     running: running.filter(({ worker }) => worker === id).map(toRunning),

@@ -2,6 +2,7 @@ import type { Store } from '../store.js'
 import { readAudit, writeAudit } from './audit.js'
 import { listGroups, listSequences, listWorkers } from './lists.js'
 import { countQueues, readFailures, readStatistics } from './statistics.js'
+import { listQueues } from './queue-list.js'
 import { readWhy } from './why.js'
 import type { VerbRunner } from './verb.js'
 
@@ -19,6 +20,7 @@ export function observingVerbs(verbs: VerbRunner): Store['observing'] {
     readStatistics: (query) => verbs.read((session) => readStatistics(session, query)),
     countQueues: () => verbs.read(countQueues),
     readFailures: (query) => verbs.read((session) => readFailures(session, query)),
+    listQueues: () => verbs.read(listQueues),
     readWhy: (ids) => verbs.read((session) => readWhy(session, ids)),
     listSequences: (query) => verbs.read((session) => listSequences(session, query)),
   }

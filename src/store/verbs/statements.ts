@@ -96,9 +96,23 @@ export type SharedStatement =
   | 'readAudit'
   // lists.ts
   | 'listWorkers'
+  | 'listDeadWorkers'
   | 'runningOf'
   | 'listGroups'
   | 'listSequences'
+  // queue-list.ts
+  | 'queuePauses'
+  | 'queueOutages'
+  // change-log.ts
+  | 'takeConsumer'
+  | 'addConsumer'
+  | 'readConsumer'
+  | 'lastChange'
+  | 'changeWriters'
+  | 'changesAfter'
+  | 'saveRead'
+  | 'dropConsumer'
+  | 'trimChanges'
   // why.ts
   | 'whyParents'
   | 'whyHolders'

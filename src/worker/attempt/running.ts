@@ -17,7 +17,7 @@ import type { ActingSteps } from '../../job/workflow-record.js'
 /** Lines one attempt's log keeps, and characters of a line. */
 const LOG_LINES_MAX = 100
 const LOG_LINE_MAX = 2_000
-/** The last lines of an item in hand that its report shows: a report is written again and again while the item runs. */
+/** The last lines that the report of an attempt shows: a report is written again and again while the attempt runs. */
 const REPORTED_LINES = 20
 
 /** What a running job needs of the client. */
@@ -72,6 +72,8 @@ export class Running implements Context {
   reported: boolean
   #progress: { readonly done: number; readonly total: number | undefined } | undefined
   lines: string[] | undefined
+  /** The step of this workflow that reported last. */
+  #step: Running | undefined
   /** How its thread or process ended, when that did not return or throw. */
   exit: string | undefined
   /** An uncaught error failed it: its handler may never return, so its slot is freed after the grace. */
@@ -171,7 +173,7 @@ export class Running implements Context {
     else if (this.lines.length === LOG_LINES_MAX)
       this.lines.push(`… more lines were logged than the ${LOG_LINES_MAX} that are kept`)
     this.lastActivity = `log: ${line}`
-    if (this.claimed.sequence !== undefined) this.#host.noteProgress(this)
+    this.#host.noteProgress(this)
     this.#host.logLine(this, logged)
   }
 
@@ -187,16 +189,21 @@ export class Running implements Context {
     if (this.workflow?.acting !== undefined) this.#host.noteProgress(this)
   }
 
+  /** A step of this workflow has logged or made progress: the report of the workflow shows it. */
+  noteStep(step: Running): void {
+    this.#step = step
+    this.#host.noteProgress(this)
+  }
+
   /** What the attempt has reported so far, as JSON; null: nothing. */
   get progressText(): string | null {
     const { sequence } = this.claimed
-    if (sequence === undefined) {
-      const report = { ...this.#progress, acting: this.workflow?.acting }
-      return report.acting === undefined && this.#progress === undefined ? null : JSON.stringify(report)
-    }
-    if (this.#progress === undefined && this.lines === undefined) return null
+    const acting = this.workflow?.acting
+    const { lines } = this.#step ?? this
+    if (this.#progress === undefined && lines === undefined && acting === undefined) return null
     // The index of the item, because the next item must not show the report of this one.
-    return JSON.stringify({ done: 0, ...this.#progress, item: sequence.index, log: this.lines?.slice(-REPORTED_LINES) })
+    const item = sequence === undefined ? {} : { done: 0, item: sequence.index }
+    return JSON.stringify({ ...item, ...this.#progress, log: lines?.slice(-REPORTED_LINES), acting })
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never, never>> {

@@ -131,7 +131,10 @@ class RunningStep implements StepContext {
     this.id = id
     this.workflow = running.id
     this.attempt = running.attempt
-    this.log = (...parts) => running.log(...parts)
+    this.log = (...parts) => {
+      running.log(...parts)
+      workflow.noteStep(running)
+    }
     // The progress that is shown is that of the workflow.
     this.progress = (done, total) => workflow.progress(done, total)
     this.enqueue = ((...args: Parameters<Running['enqueue']>) => running.enqueue(...args)) as StepContext['enqueue']

@@ -60,6 +60,8 @@ export interface Opened {
   notify(payload: string): void
   /** Resolves when this process listens. */
   listening(): Promise<void>
+  /** Whether notifications reach this process; true where it does not listen. */
+  isHeard(): Promise<boolean>
   /** Called when a lost connection was replaced, perhaps by one to another server. */
   onReconnect(callback: () => void): void
   /** Passes on notifications of other processes from now on. */
@@ -108,6 +110,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     connection: (kind) => (kind === 'writes' ? writes : work),
     notify: (payload) => channel.notify(payload),
     listening: () => channel.listening(),
+    isHeard: () => channel.isHeard(`${self} probe`),
     onReconnect: (callback) => connections.onReconnect(callback),
     listen: (onPayload) =>
       channel.listen((payload) => {

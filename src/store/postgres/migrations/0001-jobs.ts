@@ -191,6 +191,19 @@ end'`,
     -- JSON: what the worker says about itself.
     about text
   ) with (fillfactor = 50)`,
+  // listWorkers: workers that were declared dead, for ten minutes
+  `create table ${schema}.dead_workers (
+    worker text primary key,
+    host text not null,
+    pid integer not null,
+    lease_ms bigint,
+    started_at bigint not null,
+    beat_at bigint,
+    about text,
+    died_at bigint not null
+  )`,
+  // endWorker: rows whose time is over
+  `create index dead_workers_died on ${schema}.dead_workers (died_at)`,
   // One row per claim. The first \`starting\` of its jobs have run since the claim; the rest are held until reported.
   // \`quarantined\`: how many suspects the claim took into quarantine; 0 for other claims, and after the quarantine.
   // \`released\`: jobs that the worker released or that were taken away; jobs that ended are in history.

@@ -3,6 +3,7 @@ import { channelOf } from '../wake/channel.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
 import { addJob } from './0001-add-job.js'
 import { audit } from './0001-audit.js'
+import { changeLog } from './0001-change-log.js'
 import { groups } from './0001-groups.js'
 import { jobs } from './0001-jobs.js'
 import { schedules } from './0001-schedules.js'
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly {
       ...groups(schema),
       ...schedules(schema),
       ...audit(schema),
+      ...changeLog(schema),
       ...longWork(schema),
       ...limits(schema),
       ...statistics(schema),

@@ -1,4 +1,5 @@
 import { DAY_MS, NUMBER_BITS } from '../numbers.js'
+import { MOVING } from '../migrations/0001-change-log.js'
 import { RANGE_PAGES } from '../migrations/0001-times.js'
 import { forgetting } from './sql-fragments.js'
 
@@ -25,7 +26,7 @@ export function dayQueries(schema: string) {
   const table = (of: PartitionedTable, day: number): string => `${s}.${partitionOf(of, day)}`
   return {
     ...scanQueries(s, text),
-    begin: `begin isolation level read committed; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
+    begin: `begin isolation level read committed; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off; set local ${MOVING} = 'on'`,
     commit: `commit`,
     rollback: `rollback`,
     ...roundQueries(text),

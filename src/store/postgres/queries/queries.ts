@@ -16,6 +16,8 @@ import { scheduleQueries } from './schedules.js'
 import { auditQueries } from './observing/audit.js'
 import { healthQueries } from './observing/health.js'
 import { listQueries } from './observing/lists.js'
+import { queueListQueries } from './observing/queue-list.js'
+import { changeLogQueries } from './observing/change-log.js'
 import { sequenceQueries } from './long-work/sequences.js'
 import { statisticsQueries } from './observing/statistics.js'
 import { whyQueries } from './observing/why.js'
@@ -59,6 +61,8 @@ const statements = {
   ...healthQueries,
   ...listQueries,
   ...statisticsQueries,
+  ...queueListQueries,
+  ...changeLogQueries,
   ...whyQueries,
   ...sequenceQueries,
   ...sessionQueries,

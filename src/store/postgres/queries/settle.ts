@@ -148,14 +148,14 @@ export const settleQueries = {
   readLeases: `
     select e.fence, e.quarantined, e.claimed_at,
            (select w.blocked_by from ${s}.workers w where w.worker = $1) as blocked_by,
-           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.position <= e.starting then e.claimed_at end), n.queue, n.name)
+           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.position <= e.starting then e.claimed_at end), n.queue, n.name, p.progress)
              order by held.position)::text as jobs
     from ${s}.leases e
     cross join unnest(e.refs) with ordinality as held (ref, position)
     cross join ${bodyOf('held.ref')}
     cross join ${laneOf('j.lane')}
     left join lateral (
-      select p.started_at from ${s}.reports p where p.ref = held.ref and p.fence = e.fence limit 1) p on true
+      select p.started_at, p.progress from ${s}.reports p where p.ref = held.ref and p.fence = e.fence limit 1) p on true
     where e.worker = $1 and not held.ref = any(e.released) and not ${hasEnded('held.ref')}
     group by e.fence, e.quarantined, e.claimed_at`,
 }

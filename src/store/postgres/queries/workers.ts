@@ -1,3 +1,4 @@
+import { DEAD_KEPT_MS } from '../../workers.js'
 import { clock, s } from './sql-fragments.js'
 
 /** Workers, their beats, and which of them block their event loop. */
@@ -14,9 +15,15 @@ export const workerQueries = {
   dropWorker: `
     with dropped as (delete from ${s}.workers where worker = $1)
     delete from ${s}.leases where worker = $1 and refs = '{}'`,
+  /** The row is kept for ten minutes; rows whose time is over are deleted by the next death. */
   endWorker: `
-    delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
-    returning 1 as ended`,
+    with clock as materialized (select coalesce($3::text::bigint, ${clock}) as now),
+    ended as (delete from ${s}.workers where worker = $1 and beat = $2::text::bigint returning *),
+    kept as (
+      insert into ${s}.dead_workers (worker, host, pid, lease_ms, started_at, beat_at, about, died_at)
+      select worker, host, pid, lease_ms, started_at, beat_at, about, now from ended, clock),
+    over as (delete from ${s}.dead_workers where died_at < (select now from clock) - ${DEAD_KEPT_MS})
+    select 1 as ended from ended`,
   /** Blocks the worker's beats while its jobs are rescued. */
   lockWorker: `select 1 as locked from ${s}.workers where worker = $1 and beat = $2::text::bigint for update`,
   isWorker: `select 1 as listed from ${s}.workers where worker = $1`,

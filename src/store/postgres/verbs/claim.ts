@@ -311,13 +311,14 @@ export async function readLeases(session: Session, worker: string): Promise<Leas
   const leases = await session.query<LeaseRow>(session.queries.readLeases, worker)
   const jobs: LeasedJob[] = []
   for (const lease of leases) {
-    const held = JSON.parse(lease.jobs) as [Body, number | null, string, string][]
-    for (const [body, startedAt, queue, name] of held)
+    const held = JSON.parse(lease.jobs) as [Body, number | null, string, string, string | null][]
+    for (const [body, startedAt, queue, name, progress] of held)
       jobs.push({
         ...toClaimedJob(body, { queue, name }, Number(lease.fence)),
         quarantined: Number(lease.quarantined),
         claimedAt: Number(lease.claimed_at),
         startedAt,
+        progress,
         isBlocking: lease.blocked_by !== null && body[0] === Number(lease.blocked_by),
       })
   }

@@ -2,6 +2,7 @@ import { inWords } from '../../../job/why/words.js'
 import { numberOf } from '../../rows/columns.js'
 import type { Numeric } from '../../rows/columns.js'
 import type { StoreFinding } from '../../info.js'
+import type { World } from '../../../world/world.js'
 import type { Session } from '../connection/session.js'
 
 /** A transaction that is open for longer is reported. */
@@ -11,11 +12,42 @@ const SLOT_BYTES = 1024 * 1024 * 1024
 
 /** What keeps the server from cleaning up, and who. */
 export async function inspectServer(session: Session): Promise<StoreFinding[]> {
-  const { oldestTransaction, idleSlot } = session.queries
+  const { oldestTransaction, idleSlot, harmfulSettings } = session.queries
   const [open] = await session.query<OpenTransaction>(oldestTransaction, String(TRANSACTION_MS))
   const [slot] = await session.query<{ slot: string; bytes: Numeric }>(idleSlot, String(SLOT_BYTES))
+  const [settings] = await session.query<Settings>(harmfulSettings)
   const now = await session.now()
-  return [...(open === undefined ? [] : [pinned(open, now)]), ...(slot === undefined ? [] : [idle(slot)])]
+  return [
+    ...(open === undefined ? [] : [pinned(open, now)]),
+    ...(slot === undefined ? [] : [idle(slot)]),
+    ...harmful(settings),
+  ]
+}
+
+interface Settings {
+  readonly autovacuum: string
+  readonly jit: string
+}
+
+function harmful(settings: Settings | undefined): StoreFinding[] {
+  const found: StoreFinding[] = []
+  if (settings?.autovacuum === 'off')
+    found.push({
+      kind: 'setting',
+      text: 'autovacuum is off.',
+      since: undefined,
+      effect: 'Deleted rows are never removed: tables grow, and claims become slower and slower.',
+      mend: 'Set autovacuum = on in the configuration of the server, and reload it.',
+    })
+  if (settings?.jit === 'on')
+    found.push({
+      kind: 'setting',
+      text: 'jit is on in a session of this process, which had set it to off: a pooler has dropped its settings.',
+      since: undefined,
+      effect: 'A statement that the server takes for costly is compiled first, which takes longer than the statement.',
+      mend: 'Set it for the role: alter role … set jit = off.',
+    })
+  return found
 }
 
 interface OpenTransaction {
@@ -45,5 +77,29 @@ function idle({ slot, bytes }: { readonly slot: string; readonly bytes: Numeric 
     since: undefined,
     effect: 'The disk of the server fills up.',
     mend: `Start its receiver, or drop it: \`select pg_drop_replication_slot('${slot.replaceAll("'", "''")}')\`.`,
+  }
+}
+
+/** Whether notifications reach this process, and since when they do not. */
+export class ListenerCheck {
+  readonly #opened: { readonly world: World; isHeard(): Promise<boolean> }
+  #deafSince: number | undefined
+
+  constructor(opened: { readonly world: World; isHeard(): Promise<boolean> }) {
+    this.#opened = opened
+  }
+
+  async check(): Promise<StoreFinding[]> {
+    if (await this.#opened.isHeard()) this.#deafSince = undefined
+    else this.#deafSince ??= this.#opened.world.clock.now()
+    if (this.#deafSince === undefined) return []
+    const found: StoreFinding = {
+      kind: 'push',
+      text: 'A notification that this process sent to itself did not arrive.',
+      since: new Date(this.#deafSince),
+      effect: 'Jobs that other processes enqueue, cancels and results are found at the next poll instead of at once.',
+      mend: 'Look for a pooler or a firewall between this process and the server; give the direct address: postgres(url, { listen }).',
+    }
+    return [found]
   }
 }

@@ -329,7 +329,7 @@ export async function rescueJobs(
     if ((await session.query(session.queries.isWorker, worker)).length > 0) return null
   } else {
     if ((await session.query(session.queries.lockWorker, worker, String(beat))).length === 0 || isLate()) return null
-    await session.query(session.queries.endWorker, worker, String(beat))
+    await session.query(session.queries.endWorker, worker, String(beat), session.nowText)
   }
   const locked = await session.query<{ fence: unknown }>(session.queries.lockLeasesOf, worker)
   const fences = new Set(locked.map((row) => Number(row.fence)))

@@ -10,6 +10,8 @@ import type { Direct } from './notify-connection.js'
 import { mergePayloads, HINTS_MISSED } from '../connection/session.js'
 import type { Target } from '../connection/target.js'
 
+/** Time limit of a probe: a notification that takes longer is no use. */
+const PROBE_MS = 2_000
 /** Time limit of a close for hints that are not sent yet. */
 const FLUSH_MS = 1_000
 
@@ -28,6 +30,8 @@ export class HintChannel {
   #onPayload: ((payload: string) => void) | undefined
   readonly #heartbeats = new Set<PostgresHeartbeat>()
   #isClosed = false
+  /** The probe that is awaited. */
+  #probed: { readonly payload: string; readonly resolve: () => void } | undefined
   #payload: string | undefined
   readonly #sending = new SingleFlight(() => this.#sendMerged())
 
@@ -49,7 +53,7 @@ export class HintChannel {
         direct?.target ?? target,
         world,
         listen,
-        (payload) => this.#onPayload?.(payload),
+        (payload) => this.#receive(payload),
         direct,
       )
   }
@@ -67,6 +71,20 @@ export class HintChannel {
   notify(payload: string): void {
     this.#payload = this.#payload === undefined ? payload : mergePayloads(this.#payload, payload)
     void this.#sending.request()
+  }
+
+  /**
+   * Whether a notification of this process comes back to it; true where it does not listen. The payload says nothing that
+   * a listener acts on.
+   */
+  async isHeard(payload: string): Promise<boolean> {
+    if (this.#connection === undefined || this.#onPayload === undefined) return true
+    const heard = new Promise<void>((resolve) => (this.#probed = { payload, resolve }))
+    await this.#notifyFallback(payload)
+    await settledWithin(this.#world.timers, heard, PROBE_MS)
+    const isHeard = this.#probed === undefined
+    this.#probed = undefined
+    return isHeard
   }
 
   /** Resolves when all hints are sent, or after `FLUSH_MS`. */
@@ -89,7 +107,7 @@ export class HintChannel {
       ...options,
       target: this.#target,
       listen: this.#listen,
-      onPayload: (payload) => this.#onPayload?.(payload),
+      onPayload: (payload) => this.#receive(payload),
     })
     if (heartbeat !== undefined) this.#heartbeats.add(heartbeat)
     if (this.#isClosed) await heartbeat?.stop()
@@ -104,6 +122,13 @@ export class HintChannel {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([this.#connection?.off(), ...[...this.#heartbeats].map((heartbeat) => heartbeat.stop())])
+  }
+
+  #receive(payload: string): void {
+    if (payload === this.#probed?.payload) {
+      this.#probed.resolve()
+      this.#probed = undefined
+    } else this.#onPayload?.(payload)
   }
 
   async #sendMerged(): Promise<void> {

@@ -157,6 +157,18 @@ create table millrace_workers (
   blocked_by integer
 ) strict, without rowid;
 
+-- listWorkers: workers that were declared dead, for ten minutes
+create table millrace_dead_workers (
+  worker text primary key,
+  host text not null,
+  pid integer not null,
+  lease_ms integer,
+  started_at integer not null,
+  beat_at integer,
+  about text,
+  died_at integer not null
+) strict, without rowid;
+
 -- One row per claim. \`jobs\` lists the claimed jobs; only a job's own fence says whether the claim still holds it.
 -- \`quarantined\`: the number of suspects it took into quarantine; 0 for all other claims, and when the quarantine is
 -- over.

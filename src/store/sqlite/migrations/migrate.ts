@@ -1,6 +1,7 @@
 import { StoreError } from '../../../errors.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 import { audit } from './0001-audit.js'
+import { changeLog } from './0001-change-log.js'
 import { sql as groups } from './0001-groups.js'
 import { sql as jobs } from './0001-jobs.js'
 import { sql as limits } from './0001-limits.js'
@@ -11,7 +12,11 @@ import { statistics } from './0001-statistics.js'
 
 /** Numbered, forward only, never edited after release. */
 export const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules + longWork + audit + limits + statistics },
+  {
+    version: 1,
+    name: 'jobs',
+    sql: jobs + links + groups + schedules + longWork + audit + limits + statistics + changeLog,
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

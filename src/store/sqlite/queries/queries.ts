@@ -20,6 +20,8 @@ import { auditQueries } from './observing/audit.js'
 import { limitQueries } from './limits/limits.js'
 import { outageQueries } from './limits/outages.js'
 import { listQueries } from './observing/lists.js'
+import { queueListQueries } from './observing/queue-list.js'
+import { changeLogQueries } from './observing/change-log.js'
 import { sequenceQueries } from './long-work/sequences.js'
 import { workflowQueries } from './long-work/workflows.js'
 import { statisticsQueries } from './observing/statistics.js'
@@ -56,6 +58,8 @@ export const queries = {
   ...outageQueries,
   ...listQueries,
   ...statisticsQueries,
+  ...queueListQueries,
+  ...changeLogQueries,
   ...whyQueries,
   ...sequenceQueries,
   ...workflowQueries,

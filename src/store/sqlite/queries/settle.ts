@@ -61,7 +61,7 @@ export const settleQueries = {
     from millrace_leases e
     where worker = ?`,
   leasedBodies: `
-    select ${claimedColumns()}, j.lane, l.started_at
+    select ${claimedColumns()}, j.lane, l.started_at, l.progress
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq

@@ -17,6 +17,15 @@ export const workerQueries = {
   dropWorker: `
     delete from millrace_workers
     where worker = ?`,
+  /** Before `endWorker`. Rows whose time is over are deleted by the next death. */
+  keepDeadWorker: `
+    insert into millrace_dead_workers (worker, host, pid, lease_ms, started_at, beat_at, about, died_at)
+    select worker, host, pid, lease_ms, started_at, beat_at, about, ?
+    from millrace_workers
+    where worker = ? and beat = ?`,
+  dropDeadWorkers: `
+    delete from millrace_dead_workers
+    where died_at < ?`,
   endWorker: `
     delete from millrace_workers
     where worker = ? and beat = ?`,

@@ -9,7 +9,7 @@ import { countAttempts } from '../../rows/attempt-counts.js'
 import { isPlainEnd } from '../../rows/history-row.js'
 import { countMoves } from './groups.js'
 import { appendHistory, keepUntil } from './moves.js'
-import { beatOf } from '../../workers.js'
+import { beatOf, DEAD_KEPT_MS } from '../../workers.js'
 import type { WorkerBeat, WorkerRow } from '../../workers.js'
 import { noteEnds } from './moves.js'
 import { noteHealth } from '../../verbs/outages.js'
@@ -263,14 +263,15 @@ export function readLeases(session: Session, worker: string): LeasedJob[] {
         quarantined: lease.quarantined,
         claimedAt: lease.claimed_at,
         startedAt: row[6],
+        progress: row[7],
         isBlocking: row[0] === lease.blocked_by,
       })
   }
   return jobs
 }
 
-/** A body with its lane, and the start of its attempt. */
-type LeasedRow = readonly [number, string, Encoded, number, string | null, number, number | null]
+/** A body with its lane, and the start and the report of its attempt. */
+type LeasedRow = readonly [number, string, Encoded, number, string | null, number, number | null, string | null]
 
 interface LeaseRow {
   readonly fence: number
@@ -290,7 +291,11 @@ export function rescueJobs(
 ): SettleResult | null {
   if (beat === null) {
     if (session.statement(session.queries.isWorker).get(worker) !== undefined) return null
-  } else if (Number(session.statement(session.queries.endWorker).run(worker, beat).changes) === 0) return null
+  } else {
+    session.statement(session.queries.keepDeadWorker).run(now, worker, beat)
+    if (Number(session.statement(session.queries.endWorker).run(worker, beat).changes) === 0) return null
+    session.statement(session.queries.dropDeadWorkers).run(now - DEAD_KEPT_MS)
+  }
   const written = settleJobs(session, settled, [], now)
   session.statement(session.queries.dropLeases).run(worker)
   return written

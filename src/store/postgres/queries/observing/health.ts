@@ -9,6 +9,8 @@ export const healthQueries = {
       and a.xact_start < clock_timestamp() - make_interval(secs => $1::text::double precision / 1000)
     order by a.xact_start
     limit 1`,
+  /** Settings of this session that slow down every statement. */
+  harmfulSettings: `select current_setting('autovacuum') as autovacuum, current_setting('jit') as jit`,
   /** The replication slot without a receiver that keeps the most WAL, more than $1 bytes. */
   idleSlot: `
     select s.slot_name::text as slot, pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::bigint as bytes

@@ -11,6 +11,13 @@ export const listQueries = {
     from (select * from ${s}.workers where worker > $1 order by worker limit $2::text::integer) w
     left join ${bodyOf('w.blocked_by')} on true
     order by w.worker`,
+  listDeadWorkers: `
+    select worker as id, host, pid, started_at as "startedAt", coalesce(beat_at, started_at) as "beatAt",
+           lease_ms as "leaseMs", about, null as "blockedBy", died_at as "diedAt"
+    from ${s}.dead_workers
+    where worker > $1 and died_at >= $2::text::bigint
+    order by worker
+    limit $3::text::integer`,
   /** The running jobs of these workers, by name and queue. */
   runningOf: `
     with held as materialized (

@@ -8,6 +8,13 @@ export const listQueries = {
     where w.worker > ?
     order by w.worker
     limit ?`,
+  listDeadWorkers: `
+    select worker as id, host, pid, started_at as "startedAt", coalesce(beat_at, started_at) as "beatAt",
+           lease_ms as "leaseMs", about, null as "blockedBy", died_at as "diedAt"
+    from millrace_dead_workers
+    where worker > ? and died_at >= ?
+    order by worker
+    limit ?`,
   /** The running jobs of these workers, by name and queue. */
   runningOf: `
     select e.worker, n.name as job, n.queue, count(*) as count, min(coalesce(l.started_at, e.claimed_at)) as since

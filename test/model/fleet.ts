@@ -146,13 +146,15 @@ export class Fleet {
 
   /** Makes ready what is due, cancels what has expired, completes groups. It sleeps as a mill does: until something is due. */
   async promote(index: number): Promise<void> {
-    if (this.#time.now < this.#promoteAt) return
+    if (this.#now() < this.#promoteAt) return
     const parts = promotePartsOf(this.#of(index).parts)
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
       this.#isDue = false
       this.#promoteAt = Infinity
-      const { promoted, again, expired, cancelledByParents, nextInMs } = await promoteOnce(parts)
-      this.#promoteAt = Math.min(this.#promoteAt, this.#time.now + (nextInMs ?? Infinity))
+      const { promoted, again, expired, cancelledByParents, failedGroups, nextInMs } = await promoteOnce(parts)
+      // What follows a group and is refused now is tried again by the next poll.
+      const inMs = failedGroups.length > 0 ? 0 : (nextInMs ?? Infinity)
+      this.#promoteAt = Math.min(this.#promoteAt, this.#now() + inMs)
       // A hint that something is due at once makes a mill look again, as it does in production.
       if (!again && !this.#isDue && promoted + expired.length + cancelledByParents.length === 0) return
     }
@@ -161,11 +163,11 @@ export class Fleet {
   /** Fires the ticks that are due; false when none was. */
   async fire(index: number): Promise<boolean> {
     let isAny = false
-    while (this.#time.now >= this.#fireAt) {
+    while (this.#now() >= this.#fireAt) {
       this.#fireAt = Infinity
       const { fired, nextInMs } = await fireDue(firePartsOf(this.#of(index).parts))
       isAny ||= fired > 0
-      this.#fireAt = fired > 0 ? -Infinity : Math.min(this.#fireAt, this.#time.now + (nextInMs ?? Infinity))
+      this.#fireAt = fired > 0 ? -Infinity : Math.min(this.#fireAt, this.#now() + (nextInMs ?? Infinity))
     }
     return isAny
   }
@@ -303,8 +305,13 @@ export class Fleet {
 
   #dueIn(ms: number): void {
     if (ms <= 0) this.#isDue = true
-    this.#promoteAt = Math.min(this.#promoteAt, this.#time.now + ms)
-    this.#fireAt = Math.min(this.#fireAt, this.#time.now + ms)
+    this.#promoteAt = Math.min(this.#promoteAt, this.#now() + ms)
+    this.#fireAt = Math.min(this.#fireAt, this.#now() + ms)
+  }
+
+  /** As the stores' clock reads: heartbeats are not at whole milliseconds. */
+  #now(): number {
+    return Math.floor(this.#time.now)
   }
 
   /** Every process that is up gets it; when something is due, only its own process knows. */

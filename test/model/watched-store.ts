@@ -29,7 +29,8 @@ export class CallsInFlight {
 
 /** Small pages: a program has few jobs, and the edges of a page are where a page goes wrong. */
 const PAGES = new Map([
-  ['promoteJobs', 2],
+  // What expires at once is one page: no order is promised between a group that completes and jobs of the next page.
+  ['promoteJobs', 20],
   ['pruneJobs', 2],
   ['sweepRows', 2],
   // One at a time: a page is fired at once, and then no order is promised.

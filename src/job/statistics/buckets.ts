@@ -4,7 +4,7 @@ export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 
 /** Buckets of a minute are read for a day, buckets of an hour for 90 days, those of a day for ever. */
-export const MINUTES_READ_MS = DAY_MS
+export const MINUTES_READ_MS = 24 * HOUR_MS
 export const HOURS_READ_MS = 90 * DAY_MS
 
 /** They are kept for longer than they are read: a reader's clock may be behind. */

@@ -35,8 +35,8 @@ async function open() {
 }
 
 describe('the store contract, encrypted', () => {
-  // The long random searches are about rows and not about what is in them.
-  for (const { name, run } of storeContract.filter((each) => !/seed|page/.test(each.name)))
+  // The long random searches are about rows and not about what is in them. The message of a sealed job is in no sample.
+  for (const { name, run } of storeContract.filter((each) => !/seed|page|message as it was/.test(each.name)))
     test(name, async () => run(await open()))
   for (const { name, run } of transactionContract) test(name, async () => run(await open()))
 })

@@ -744,17 +744,14 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     await refused(() => mill.handle(id).result({ timout: '1m' } as never))
   })
 
-  test.each(['retryOne', 'events', 'changes', 'stopChanges', 'dashboard'] as const)(
-    'mill.%s() is refused by name, as not yet built',
-    async (verb) => {
-      const error = await refusedUnwritten(
-        () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
-        'E_NOT_YET',
-      )
-      expect(error.message).toContain(`mill.${verb}()`)
-      expect(error.message).toMatch(/not yet .* Until then: ./)
-    },
-  )
+  test.each(['retryOne', 'dashboard'] as const)('mill.%s() is refused by name, as not yet built', async (verb) => {
+    const error = await refusedUnwritten(
+      () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
+      'E_NOT_YET',
+    )
+    expect(error.message).toContain(`mill.${verb}()`)
+    expect(error.message).toMatch(/not yet .* Until then: ./)
+  })
 
   test.each<unknown>(['', 5, null, undefined, 'a\nb', 'q'.repeat(201), {}])(
     'queue refuses the name %j',

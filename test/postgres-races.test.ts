@@ -219,7 +219,7 @@ describe('the settlement of a job', () => {
     const { store, client, queries, schema } = await house()
     const job = only(await running(store))
     await client.query('begin')
-    await client.query(queries.endWorker, ['w', '0'])
+    await client.query(queries.endWorker, ['w', '0', null])
     await client.query(queries.lockLeasesOf, ['w'])
     const back = [{ ref: job.ref, fence: job.fence, state: 'ready', streak: null, attempt: null, begun: true }]
     await client.query(queries.requeueJobs, [JSON.stringify({ back })])

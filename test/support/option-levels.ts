@@ -36,7 +36,7 @@ const OPAQUE = new Set([
 const MAPPED = new Set(['Omit', 'Pick', 'Partial'])
 
 /** The store in a choice is internal. */
-const INTERNAL = new Set(['StoreChoice'])
+const INTERNAL = new Set(['StoreChoice', 'Hooks'])
 
 /** It has methods, as opaque objects do, and is written for one call, like options. */
 const PLAIN = new Set(['CodecType'])

@@ -22,9 +22,9 @@ export interface ErrorGroup {
   /** The digest of job, class and place. */
   readonly fingerprint: string
   readonly job: string
-  /** The class of the error. */
+  /** The class of the error; 'encrypted' for an encrypted job. */
   readonly error: string
-  /** Function and file where it was thrown; empty when it has no stack. */
+  /** Function and file where it was thrown; empty when it has no stack, or the job is encrypted. */
   readonly place: string
   /** Failed attempts within the days. */
   readonly count: number

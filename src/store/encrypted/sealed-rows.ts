@@ -122,16 +122,17 @@ export function sealSettled<Settled extends SettledJob>(keys: Keyring, settled: 
     ...settled,
     result: result === null ? null : sealValue(keys, result, owner, 'result'),
     error: isPlain ? error : sealError(keys, error, owner),
-    statistics: withoutMessage(settled.statistics),
+    statistics: withoutError(settled.statistics),
     reason: reason !== null && isSecretReason(settled) ? keys.seal(reason, owner, 'reason') : reason,
     log: sealLog(keys, log, owner),
     ...(step === undefined ? {} : { step: sealStep(keys, step, owner) }),
   }
 }
 
-/** The class and the place of an error are code; its message may quote the payload. */
-function withoutMessage(statistics: SettledJob['statistics']): SettledJob['statistics'] {
-  return statistics?.failure == null ? statistics : { ...statistics, failure: { ...statistics.failure, message: null } }
+/** Failures are counted and grouped by their fingerprint, which is a digest; what they say is in the sealed error alone. */
+function withoutError(statistics: SettledJob['statistics']): SettledJob['statistics'] {
+  if (statistics?.failure == null) return statistics
+  return { ...statistics, failure: { ...statistics.failure, error: 'encrypted', place: '', message: null } }
 }
 
 /** A settlement as it was written. */

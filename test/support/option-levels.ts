@@ -35,7 +35,7 @@ const OPAQUE = new Set([
 /** Types that TypeScript derives from ours: `Omit<EnqueueOptions, 'tx'>`. */
 const MAPPED = new Set(['Omit', 'Pick', 'Partial'])
 
-/** The store in a choice is internal. */
+/** The store in a choice is internal, and the engine calls hooks. */
 const INTERNAL = new Set(['StoreChoice', 'Hooks'])
 
 /** It has methods, as opaque objects do, and is written for one call, like options. */

@@ -31,8 +31,9 @@ test('a change with a lower number that is committed later is not skipped', asyn
   await mill.enqueue('mail', 2)
   let isGiven = false
   void first.then(() => (isGiven = true))
-  const { rows } = await early.query<{ count: string }>('select count(*) from millrace.changes')
-  expect(rows[0]?.count).toBe('3')
+  const { rows } = await early.query<{ count: unknown }>('select count(*) from millrace.changes')
+  // Another test of this process may have set how big numbers are read.
+  expect(Number(rows[0]?.count)).toBe(3)
   // Several reads of the log find the second change, and must not give it.
   await new Promise((resolve) => setTimeout(resolve, 200))
   expect(isGiven).toBe(false)

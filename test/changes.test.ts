@@ -1,26 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { job, millrace } from '../src/index.js'
-import type { Change, ChangesEnd, Mill, MillEvent, MillOptions } from '../src/index.js'
+import { describe, expect, test } from 'vitest'
+import { job } from '../src/index.js'
+import type { Change, ChangesEnd, Mill, MillEvent } from '../src/index.js'
 import { seeded } from '../src/testing/simulation/random.js'
 import { freshStore } from './support/fresh-store.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** S4: the transitions of this process, and every change of a fleet. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-changes-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-
-async function open(options: MillOptions, store = freshStore(folder)): Promise<Mill> {
-  const mill = await millrace({ store, logger: false, poll: '100ms', retry: { limit: 0 }, ...options })
-  mills.push(mill)
-  return mill
-}
+const { folder, open } = openedMills('changes', { poll: '100ms', retry: { limit: 0 } })
 
 const mail = job('mail', async (fails: boolean) => {
   if (fails) throw new Error('no')

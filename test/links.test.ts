@@ -1,28 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { category, CycleError, job, millrace, ParentMissingError } from '../src/index.js'
-import type { Handle, Mill, MillOptions } from '../src/index.js'
+import { describe, expect, test, vi } from 'vitest'
+import { category, CycleError, job, ParentMissingError } from '../src/index.js'
+import type { Handle } from '../src/index.js'
 import { testing } from '../src/testing/index.js'
 import { describeAboveStore } from './support/above-store.js'
-import { freshStore, onPostgres } from './support/fresh-store.js'
+import { onPostgres } from './support/fresh-store.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** Jobs that run after others, and flows, through the public API; on both stores. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-links-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-
-async function open(options: MillOptions = {}): Promise<Mill> {
-  const mill = await millrace({ store: freshStore(folder), logger: false, poll: '20ms', ...options })
-  mills.push(mill)
-  return mill
-}
+const { open } = openedMills('links', { poll: '20ms' })
 
 const state = async (handle: Handle<unknown>): Promise<string> => (await handle.get())?.state ?? 'gone'
 const soon = { timeout: '30s' } as const

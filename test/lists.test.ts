@@ -1,24 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, expect, test } from 'vitest'
-import { job, millrace } from '../src/index.js'
-import type { Mill, MillOptions } from '../src/index.js'
-import { freshStore } from './support/fresh-store.js'
+import { expect, test } from 'vitest'
+import { job } from '../src/index.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** Workers, groups and sequences as pages, through the public API. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-lists-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-async function open(options: MillOptions = {}): Promise<Mill> {
-  const mill = await millrace({ store: freshStore(folder), logger: false, ...options })
-  mills.push(mill)
-  return mill
-}
+const { open } = openedMills('lists')
 
 test('a worker is listed with its process, version, slots, names and what it runs, until it stops', async () => {
   let end: () => void = () => undefined

@@ -1,28 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { job, millrace, workflow } from '../src/index.js'
-import type { Context as HandlerContext, LiveState, Mill, MillOptions } from '../src/index.js'
+import { describe, expect, test, vi } from 'vitest'
+import { job, workflow } from '../src/index.js'
+import type { Context as HandlerContext, LiveState, Mill } from '../src/index.js'
 import { INTERNALS } from '../src/mill/internals.js'
 import type { MillInternals } from '../src/mill/internals.js'
 import { computed, createContext, effect } from '../src/reactive/index.js'
 import { freshStore } from './support/fresh-store.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** S5: live state as signals, across processes, on either store. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-live-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-
-async function open(options: MillOptions, store = freshStore(folder)): Promise<Mill> {
-  const mill = await millrace({ store, logger: false, poll: '100ms', ...options })
-  mills.push(mill)
-  return mill
-}
+const { folder, open } = openedMills('live', { poll: '100ms' })
 
 /** Reads on until a state is as wanted, and returns what was seen. */
 async function seenUntil<Value>(live: LiveState<Value>, isLast: (value: Value) => boolean): Promise<Value[]> {

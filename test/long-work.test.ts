@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { codec, event, job, millrace, workflow } from '../src/index.js'
-import type { Mill, MillOptions, Work } from '../src/index.js'
+import { describe, expect, test, vi } from 'vitest'
+import { codec, event, job, workflow } from '../src/index.js'
+import type { Mill, Work } from '../src/index.js'
 import { internalsOf } from '../src/mill/internals.js'
 import type { Store } from '../src/store/store.js'
-import type { TestKit } from '../src/testing/index.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 import { rawTables } from './support/raw-tables.js'
-import { testing } from './support/testing.js'
+import { openedMills } from './support/opened-mills.js'
 
 /**
  * Bounds, refusals, records and large numbers of long work through the public API, on either store. The numbers are those of
@@ -17,26 +13,7 @@ import { testing } from './support/testing.js'
  */
 const IS_FULL = process.env['MILLRACE_LONG_WORK'] === 'full'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-long-work-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-const kits: TestKit[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-  for (const kit of kits.splice(0)) await kit.close()
-})
-
-async function open(options: MillOptions, store = freshStore(folder)): Promise<Mill> {
-  const mill = await millrace({ store, logger: false, poll: '100ms', ...options })
-  mills.push(mill)
-  return mill
-}
-
-async function kit(options: Parameters<typeof testing>[0]): Promise<TestKit> {
-  const made = await testing(options)
-  kits.push(made)
-  return made
-}
+const { folder, open, kit } = openedMills('long-work', { poll: '100ms' })
 
 const storeOf = (mill: Mill): Store => (internalsOf(mill) as { readonly store: Store }).store
 const codeOf = (error: { code?: string; cause?: { code?: string } }): string =>

@@ -1,28 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Abort, Snooze, job, LeaseLostError, millrace } from '../src/index.js'
-import type { Context, Mill, MillOptions, Sequence } from '../src/index.js'
+import { describe, expect, test, vi } from 'vitest'
+import { Abort, Snooze, job, LeaseLostError } from '../src/index.js'
+import type { Context, Sequence } from '../src/index.js'
 import { describeAboveStore } from './support/above-store.js'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** G2 to G6 through the public API, on either store. The numbers are those of the acceptance tests of long work. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-sequences-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-
-async function open(options: MillOptions, store = freshStore(folder)): Promise<Mill> {
-  const mill = await millrace({ store, logger: false, poll: '100ms', ...options })
-  mills.push(mill)
-  return mill
-}
+const { folder, open } = openedMills('sequences', { poll: '100ms' })
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
 const wait = (ms: number): Promise<void> => new Promise((next) => void setTimeout(next, ms))

@@ -1,24 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { Abort, job, millrace, Snooze } from '../src/index.js'
-import type { Mill, MillOptions } from '../src/index.js'
-import { freshStore } from './support/fresh-store.js'
+import { describe, expect, test } from 'vitest'
+import { Abort, job, Snooze } from '../src/index.js'
+import type { Mill } from '../src/index.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** Statistics through the public API. What is counted, and when, is in test/contract/statistics.ts. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-statistics-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-async function open(options: MillOptions = {}): Promise<Mill> {
-  const mill = await millrace({ store: freshStore(folder), logger: false, ...options })
-  mills.push(mill)
-  return mill
-}
+const { open } = openedMills('statistics')
 
 class Declined extends Error {}
 

@@ -1,24 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, expect, test } from 'vitest'
-import { Abort, job, millrace } from '../src/index.js'
-import type { Mill, MillOptions } from '../src/index.js'
-import { freshStore } from './support/fresh-store.js'
+import { expect, test } from 'vitest'
+import { Abort, job } from '../src/index.js'
+import type { Mill } from '../src/index.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** S8 through the public API. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-why-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-})
-async function open(options: MillOptions = {}): Promise<Mill> {
-  const mill = await millrace({ store: freshStore(folder), logger: false, ...options })
-  mills.push(mill)
-  return mill
-}
+const { open } = openedMills('why')
 const ends: (() => void)[] = []
 const slow = job('slow', () => new Promise<void>((resolve) => void ends.push(resolve)))
 const send = job('send', async (n: number) => n)

@@ -1,35 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { event, job, millrace, workflow } from '../src/index.js'
-import type { Mill, MillOptions } from '../src/index.js'
-import type { TestKit } from '../src/testing/index.js'
-import { freshStore } from './support/fresh-store.js'
-import { testing } from './support/testing.js'
+import { describe, expect, test } from 'vitest'
+import { event, job, workflow } from '../src/index.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** What a client does to workflows: send, steps, cancel, pause, resume, retry, edit and delete, on either store. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-workflow-commands-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-const kits: TestKit[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-  for (const kit of kits.splice(0)) await kit.close()
-})
-
-async function open(options: MillOptions, store = freshStore(folder)): Promise<Mill> {
-  const mill = await millrace({ store, logger: false, poll: '100ms', ...options })
-  mills.push(mill)
-  return mill
-}
-
-async function kit(options: Parameters<typeof testing>[0]): Promise<TestKit> {
-  const made = await testing(options)
-  kits.push(made)
-  return made
-}
+const { open, kit } = openedMills('workflow-commands', { poll: '100ms' })
 
 const approved = event<{ by: string }>('approved')
 const poked = event('poked')

@@ -1,40 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Abort, event, job, millrace, workflow } from '../src/index.js'
-import type { Mill, MillOptions, Work } from '../src/index.js'
+import { describe, expect, test, vi } from 'vitest'
+import { Abort, event, job, workflow } from '../src/index.js'
+import type { Mill, Work } from '../src/index.js'
 import { internalsOf } from '../src/mill/internals.js'
 import type { MillInternals } from '../src/mill/internals.js'
 import { run as runCommandLine } from '../src/cli/run.js'
 import { replay } from '../src/testing/index.js'
 import { systemWorld } from '../src/world/world.js'
-import type { TestKit } from '../src/testing/index.js'
 import { freshStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
+import { openedMills } from './support/opened-mills.js'
 
 /** Workflows through the public API, on either store. The numbers are those of the acceptance tests of long work. */
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-workflows-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const mills: Mill[] = []
-const kits: TestKit[] = []
-afterEach(async () => {
-  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
-  for (const kit of kits.splice(0)) await kit.close()
-})
-
-async function open(options: MillOptions, store = freshStore(folder)): Promise<Mill> {
-  const mill = await millrace({ store, logger: false, poll: '100ms', ...options })
-  mills.push(mill)
-  return mill
-}
-
-async function kit(options: Parameters<typeof testing>[0]): Promise<TestKit> {
-  const made = await testing(options)
-  kits.push(made)
-  return made
-}
+const { folder, open, kit } = openedMills('workflows', { poll: '100ms' })
 
 const partsOf = (mill: Mill): MillInternals => internalsOf(mill) as MillInternals
 const wait = (ms: number): Promise<void> => new Promise((next) => void setTimeout(next, ms))

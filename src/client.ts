@@ -1,4 +1,4 @@
-import type { EnqueueChain } from './job/rules/recursion.js'
+import type { EnqueueChain } from './job/limits/recursion.js'
 import type { Encoded } from './job/rules/outcome.js'
 import type { Codec } from './codec/codec.js'
 import { show } from './codec/show.js'

@@ -1,5 +1,5 @@
-import { isRunaway, nextChain, RECURSION_DEPTH } from '../job/rules/recursion.js'
-import type { EnqueueChain } from '../job/rules/recursion.js'
+import { isRunaway, nextChain, RECURSION_DEPTH } from '../job/limits/recursion.js'
+import type { EnqueueChain } from '../job/limits/recursion.js'
 import type { Clock } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 

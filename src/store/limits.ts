@@ -1,4 +1,4 @@
-import type { JobLimits, QueueLimits } from '../job/rules/limits.js'
+import type { JobLimits, QueueLimits } from '../job/limits/limits.js'
 import type { Claimed, ClaimRequest } from './store.js'
 
 /** Part of the leases role: claims under limits and rates. */

@@ -1,7 +1,7 @@
 import { appendLog } from '../job/attempt/attempt-log.js'
 import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/rules/decide.js'
 import { decide } from '../job/rules/decide.js'
-import type { AttemptHealth } from '../job/rules/outage.js'
+import type { AttemptHealth } from '../job/limits/outage.js'
 import { attemptStatistics } from '../job/statistics/attempt-statistics.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import type { ClaimedJob, SettledJob } from './store.js'

@@ -1,5 +1,5 @@
 import type { Registry } from '../job/definition/registry.js'
-import { NO_PICK } from '../job/rules/outage.js'
+import { NO_PICK } from '../job/limits/outage.js'
 import type { Promoted, Store } from '../store/store.js'
 import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'

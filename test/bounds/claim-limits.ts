@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { job } from '../../src/index.js'
 import { limitsOf, turnOf } from '../../src/job/definition/limit-options.js'
-import { admit } from '../../src/job/rules/limits.js'
-import { afterFailures, OUTAGE_AFTER } from '../../src/job/rules/outage.js'
+import { admit } from '../../src/job/limits/limits.js'
+import { afterFailures, OUTAGE_AFTER } from '../../src/job/limits/outage.js'
 import { refusedAbove, text } from './bound.js'
 import type { Bound } from './bound.js'
 
@@ -67,13 +67,13 @@ export const claimLimits: readonly Bound[] = [
     },
   },
   {
-    of: 'src/job/rules/limits.ts#HOLD_FROM_FREE',
+    of: 'src/job/limits/limits.ts#HOLD_FROM_FREE',
     at: 50,
     on: 'none',
     holds: (size) => expect(heldWith(size)).toBe(size < 50 ? 0 : Math.ceil(size / 2)),
   },
   {
-    of: 'src/job/rules/outage.ts#OUTAGE_AFTER',
+    of: 'src/job/limits/outage.ts#OUTAGE_AFTER',
     at: 5,
     on: 'none',
     holds: (size) =>

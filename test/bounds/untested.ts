@@ -34,7 +34,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/store/sqlite/wake/wake-file.ts#SLOTS_MAX',
       'src/store/sqlite/wake/wake-file.ts#SLOT_BYTES',
       'src/world/processes.ts#STARTED_FIELD',
-      'src/job/rules/turns.ts#TURN_SPAN',
+      'src/job/limits/turns.ts#TURN_SPAN',
       'src/job/statistics/buckets.ts#MINUTE_MS',
       'src/job/statistics/buckets.ts#HOUR_MS',
       'src/job/statistics/buckets.ts#DAY_MS',
@@ -47,10 +47,10 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
     why: 'a pure wait, or how often something is done: one more millisecond changes no result',
     bounds: [
       'src/client/read/await-result.ts#POLL_FIRST_MS',
-      'src/job/rules/outage.ts#PROBE_EVERY_MS',
-      'src/job/rules/limits.ts#STEPS_PER_WINDOW',
-      'src/job/rules/limits.ts#CLAIMS_PER_WINDOW',
-      'src/job/rules/limits.ts#CLAIM_PACE_MS',
+      'src/job/limits/outage.ts#PROBE_EVERY_MS',
+      'src/job/limits/limits.ts#STEPS_PER_WINDOW',
+      'src/job/limits/limits.ts#CLAIMS_PER_WINDOW',
+      'src/job/limits/limits.ts#CLAIM_PACE_MS',
       'src/mill/worker-reports.ts#REPORT_MS',
       'src/observe/health/health.ts#CHECK_MS',
       'src/observe/health/health.ts#ANNOUNCE_MS',
@@ -344,7 +344,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
   {
     why: 'the contract of outages counts the rounds in which held retries are released',
     bounds: [
-      'src/job/rules/outage.ts#RELEASED_PER_SUCCESS',
+      'src/job/limits/outage.ts#RELEASED_PER_SUCCESS',
       'src/store/postgres/queries/limits/outages.ts#PROBED_AMONG',
     ],
   },
@@ -371,6 +371,6 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
   },
   {
     why: 'recursion.test.ts tries both sides of them',
-    bounds: ['src/job/rules/recursion.ts#RECURSION_DEPTH', 'src/job/rules/recursion.ts#RECURSION_WITHIN_MS'],
+    bounds: ['src/job/limits/recursion.ts#RECURSION_DEPTH', 'src/job/limits/recursion.ts#RECURSION_WITHIN_MS'],
   },
 ]

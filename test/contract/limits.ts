@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { keyNumber } from '../../src/job/rules/turns.js'
-import type { JobLimits } from '../../src/job/rules/limits.js'
+import { keyNumber } from '../../src/job/limits/turns.js'
+import type { JobLimits } from '../../src/job/limits/limits.js'
 import type { LimitedClaimed, LimitedClaimRequest } from '../../src/store/limits.js'
 import type { ClaimedJob, NewJob } from '../../src/store/store.js'
 import { contract, only } from './fixture.js'

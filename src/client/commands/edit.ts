@@ -1,5 +1,5 @@
 import { turnOf } from '../../job/definition/limit-options.js'
-import type { JobTurn } from '../../job/rules/turns.js'
+import type { JobTurn } from '../../job/limits/turns.js'
 import type { Codec } from '../../codec/codec.js'
 import { givenOf } from '../../codec/options-object.js'
 import { InvalidOptionsError, InvalidPayloadError } from '../../errors.js'

@@ -1,4 +1,4 @@
-import type { EnqueueChain } from '../../job/rules/recursion.js'
+import type { EnqueueChain } from '../../job/limits/recursion.js'
 import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'

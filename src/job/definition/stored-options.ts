@@ -1,6 +1,6 @@
 import type { Codec } from '../../codec/codec.js'
 import type { Encoded } from '../rules/outcome.js'
-import type { EnqueueChain } from '../rules/recursion.js'
+import type { EnqueueChain } from '../limits/recursion.js'
 import type { RetryOptions } from '../rules/retry.js'
 import type { UniqueSlotRequest } from '../rules/unique.js'
 

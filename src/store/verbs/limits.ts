@@ -1,5 +1,5 @@
-import { admit, gatesOf, mayEverHold } from '../../job/rules/limits.js'
-import type { Admitted, Candidate, InUse, LimitedLane, QueueLimits } from '../../job/rules/limits.js'
+import { admit, gatesOf, mayEverHold } from '../../job/limits/limits.js'
+import type { Admitted, Candidate, InUse, LimitedLane, QueueLimits } from '../../job/limits/limits.js'
 import type { LimitedClaimed, LimitedClaimRequest } from '../limits.js'
 import type { ClaimedJob, FailingLane } from '../store.js'
 import { awaited } from './verb.js'

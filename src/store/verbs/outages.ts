@@ -1,5 +1,5 @@
-import { afterFailures, afterSuccess, RELEASED_PER_SUCCESS, probeFrom } from '../../job/rules/outage.js'
-import type { Outage, Probe } from '../../job/rules/outage.js'
+import { afterFailures, afterSuccess, RELEASED_PER_SUCCESS, probeFrom } from '../../job/limits/outage.js'
+import type { Outage, Probe } from '../../job/limits/outage.js'
 import { numberOf, numberOrNull } from '../rows/columns.js'
 import type { Numeric } from '../rows/columns.js'
 import type { QueueState } from '../limits.js'

@@ -1,4 +1,4 @@
-import type { QueueLimits } from '../../job/rules/limits.js'
+import type { QueueLimits } from '../../job/limits/limits.js'
 import { numberOrNull } from '../rows/columns.js'
 import type { Numeric } from '../rows/columns.js'
 import type { QueueLimitsChange } from '../limits.js'

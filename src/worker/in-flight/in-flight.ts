@@ -1,5 +1,5 @@
 import { LeaseLostError } from '../../errors.js'
-import type { AttemptHealth } from '../../job/rules/outage.js'
+import type { AttemptHealth } from '../../job/limits/outage.js'
 import type { Outcome } from '../../job/rules/outcome.js'
 import { hasCrashed } from '../../job/rules/quarantine.js'
 import type { Registered } from '../../job/definition/registry.js'

@@ -1,4 +1,4 @@
-import { TURN_SPAN } from '../../../job/rules/turns.js'
+import { TURN_SPAN } from '../../../job/limits/turns.js'
 import { PRIORITY_STEP_MS } from '../../rows/ordering.js'
 import { DAY_MS, NUMBER_BITS } from '../numbers.js'
 
@@ -26,7 +26,7 @@ export const given = `given as materialized (
     select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
 export const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${SCHEMA_TEXT}.job_number')`
 export const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
-/** The lane of a job in `ready`: that of its turn, if it has one (job/rules/turns.ts). */
+/** The lane of a job in `ready`: that of its turn, if it has one (job/limits/turns.ts). */
 export const turnLane = (lane: string, turn: string): string =>
   `coalesce(-(${lane}::bigint * ${TURN_SPAN} + ${turn}), ${lane})`
 /** Whether a row of `ready` is that of a job. */

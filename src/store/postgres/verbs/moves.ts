@@ -1,6 +1,6 @@
 import { isSuspect } from '../../../job/rules/quarantine.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
-import { laneOfTurn } from '../../../job/rules/turns.js'
+import { laneOfTurn } from '../../../job/limits/turns.js'
 import type { HistoryRow } from '../../rows/history-row.js'
 import { sortOf } from '../../rows/ordering.js'
 import type { NewJob } from '../../store.js'

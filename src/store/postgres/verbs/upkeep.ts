@@ -1,7 +1,7 @@
 import type { Promoted } from '../../store.js'
 import type { State } from '../../../job/rules/states.js'
 import { wakeDue } from './inbox.js'
-import type { Probe } from '../../../job/rules/outage.js'
+import type { Probe } from '../../../job/limits/outage.js'
 import { holdAndProbe } from '../../verbs/outages.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import { workOffLinks } from './links.js'

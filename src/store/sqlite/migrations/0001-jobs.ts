@@ -26,7 +26,7 @@ create table millrace_jobs (
   -- A job that keeps a log; null for a plain one.
   shape text check (shape in ('workflow', 'sequence')),
   -- The number of its limit key; null for a job without one. While it is ready, its lane in millrace_live is that of its
-  -- turn (job/rules/turns.ts).
+  -- turn (job/limits/turns.ts).
   turn integer,
   -- The number of its rate key where that differs from the limit key, and what a start uses of its rate; null: 1.
   rate_turn integer,

@@ -1,4 +1,4 @@
-import { TURN_SPAN } from '../../../job/rules/turns.js'
+import { TURN_SPAN } from '../../../job/limits/turns.js'
 
 /** A whole job, unfinished or ended. `from` names the jobs as `j` and the join with what follows. */
 export function jobRow(from = 'millrace_jobs j\n    join'): string {
@@ -23,7 +23,7 @@ export function jobRow(from = 'millrace_jobs j\n    join'): string {
     left join millrace_history h on h.seq = j.seq`
 }
 
-/** The lane of a job in `millrace_live`: that of its turn, if it has one (job/rules/turns.ts). */
+/** The lane of a job in `millrace_live`: that of its turn, if it has one (job/limits/turns.ts). */
 export function turnLane(lane: string, turn: string): string {
   return `coalesce(-(${lane} * ${TURN_SPAN} + ${turn}), ${lane})`
 }

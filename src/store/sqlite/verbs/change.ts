@@ -1,5 +1,5 @@
 import { isFinal, isTimed } from '../../../job/rules/states.js'
-import { laneOfTurn } from '../../../job/rules/turns.js'
+import { laneOfTurn } from '../../../job/limits/turns.js'
 import type { AddedParents } from '../../links.js'
 import { sortOf } from '../../rows/ordering.js'
 import type { Changed, GuardedChange } from '../../store.js'

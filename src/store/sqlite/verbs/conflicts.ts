@@ -1,5 +1,5 @@
 import type { State } from '../../../job/rules/states.js'
-import { laneOfTurn } from '../../../job/rules/turns.js'
+import { laneOfTurn } from '../../../job/limits/turns.js'
 import { instant, sortOf } from '../../rows/ordering.js'
 import type { NewJob } from '../../store.js'
 import type { ConflictSteps, Holder, Slot, WritePlan } from '../../verbs/conflicts.js'

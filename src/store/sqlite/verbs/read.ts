@@ -1,6 +1,6 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import type { State } from '../../../job/rules/states.js'
-import type { JobTurn } from '../../../job/rules/turns.js'
+import type { JobTurn } from '../../../job/limits/turns.js'
 import type { JobRow } from '../../store.js'
 import { toEncoded } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'

@@ -1,4 +1,4 @@
-import type { Probe } from '../../../job/rules/outage.js'
+import type { Probe } from '../../../job/limits/outage.js'
 import type { Promoted } from '../../store.js'
 import { isAnyTodo, workOffLinks } from './links.js'
 import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'

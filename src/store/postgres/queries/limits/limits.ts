@@ -1,4 +1,4 @@
-import { TURN_SPAN } from '../../../../job/rules/turns.js'
+import { TURN_SPAN } from '../../../../job/limits/turns.js'
 import { LOCK_CLASS, LOCK_SLOTS } from '../../numbers.js'
 import { bodyOf, claimed, clock, hasEnded, isPaused, laneOf, leaseOf, s, sort } from '../sql-fragments.js'
 

@@ -1,4 +1,4 @@
-import { TURN_SPAN } from '../../../../job/rules/turns.js'
+import { TURN_SPAN } from '../../../../job/limits/turns.js'
 import { bodyOf, clock, countedAttempts, hasEnded, laneOf, s, SCHEMA_TEXT } from '../sql-fragments.js'
 
 const bucketColumns = `queue text, name text, span bigint, at bigint, done bigint, failed bigint, retried bigint, wait text, run text`

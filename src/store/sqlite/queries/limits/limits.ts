@@ -1,4 +1,4 @@
-import { TURN_SPAN } from '../../../../job/rules/turns.js'
+import { TURN_SPAN } from '../../../../job/limits/turns.js'
 
 const isReady = `state = 'ready' and fence is null and streak < 2`
 

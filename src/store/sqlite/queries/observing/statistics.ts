@@ -1,4 +1,4 @@
-import { TURN_SPAN } from '../../../../job/rules/turns.js'
+import { TURN_SPAN } from '../../../../job/limits/turns.js'
 
 /** The lane of a live row, which may be that of a turn. */
 const laneOf = (lane: string): string => `case when ${lane} < 0 then -${lane} / ${TURN_SPAN} else ${lane} end`

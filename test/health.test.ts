@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { Abort, healthHandler, job, millrace } from '../src/index.js'
+import { Abort, healthHandler, prometheusHandler, job, millrace } from '../src/index.js'
 import type { HealthReport, Mill } from '../src/index.js'
 import { passingStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
@@ -104,4 +104,5 @@ test('a ready job without a worker, and a store that is closed, are findings', a
 test('a handler without a mill is refused, with what came instead', () => {
   expect(() => healthHandler(undefined as never)).toThrow(/healthHandler\(\).*mill must be a mill, got undefined/s)
   expect(() => healthHandler(Promise.resolve() as never)).toThrow(/got a Promise.*; await millrace\(\) first/s)
+  expect(() => prometheusHandler(Promise.resolve())).toThrow(/prometheusHandler\(\).*; await millrace\(\) first/s)
 })

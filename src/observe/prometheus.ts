@@ -1,3 +1,5 @@
+import { textHandler } from './text-handler.js'
+import type { TextHandler } from './text-handler.js'
 import type { Transition, Transitions } from './transitions.js'
 import { TRANSITIONS } from './transitions.js'
 
@@ -36,20 +38,15 @@ const WORKERS_MAX = 1_000
  * await mill.close()
  * ```
  */
-export function prometheusHandler(mill: object): { readonly fetch: (request: Request) => Promise<Response> } {
+export function prometheusHandler(mill: object): TextHandler {
   const measured = mill as Measured
   const counters = new Counters()
+  const handler = textHandler('prometheusHandler()', mill, async () => ({
+    text: `${[...(await gauges(measured)), ...counters.lines()].join('\n')}\n`,
+    version: 'version=0.0.4',
+  }))
   measured[TRANSITIONS]?.listen((transition) => counters.count(transition))
-  return {
-    fetch: async (request) => {
-      if (request.method !== 'GET' && request.method !== 'HEAD')
-        return new Response(null, { status: 405, headers: { allow: 'GET, HEAD' } })
-      const lines = [...(await gauges(measured)), ...counters.lines()]
-      return new Response(request.method === 'HEAD' ? null : `${lines.join('\n')}\n`, {
-        headers: { 'cache-control': 'no-store', 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
-      })
-    },
-  }
+  return handler
 }
 
 async function gauges(mill: Measured): Promise<string[]> {

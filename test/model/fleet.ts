@@ -113,7 +113,14 @@ export class Fleet {
       },
     })
     const mill = await buildMill(
-      { jobs: jobsOf(this.#names, self), queues: this.#queues, logger: false, crashBudget: CRASH_BUDGET },
+      // Outages pick their probes at random: the simulator checks them (src/testing/checkers), and the model has none.
+      {
+        jobs: jobsOf(this.#names, self),
+        queues: this.#queues,
+        logger: false,
+        crashBudget: CRASH_BUDGET,
+        outage: false,
+      },
       {
         world: process.world,
         store: { [STORE_CHOICE]: true, open: () => Promise.resolve(watched) },

@@ -76,6 +76,7 @@ export async function runSeam({ scenario, group, strike, openEngine }: SeamRun):
         : { hooks: settled.hooks }
     return { jobs, banking: BANKING, options }
   }
+  const failedStarts = (): number => (calls.isStruck && strike?.seam.call === 'hook:start' ? 1 : 0)
   let endedAt = sim.time.now
   let drainedMs = 0
   let error: unknown
@@ -84,7 +85,7 @@ export async function runSeam({ scenario, group, strike, openEngine }: SeamRun):
   try {
     let stage: Stage | undefined
     await sim.run(async (mill, client) => {
-      stage = new Stage(sim, mill, client, (config.drainMs * 3) / 4)
+      stage = new Stage(sim, mill, client, (config.drainMs * 3) / 4, failedStarts)
       await scenario.run(stage)
       endedAt = sim.time.now
     })

@@ -26,18 +26,25 @@ const TRIES = 5
 export class Stage {
   readonly sim: Simulation
   readonly #process: SimProcess
-  readonly #patienceMs: number
+  /** How long one failing call may hold up a job. */
+  readonly patienceMs: number
+  readonly #failedStarts: () => number
   /** Calls that an app had to repeat because the store failed: they may have acted twice. */
   repeated = 0
   /** The app's mill; every acknowledged call is recorded. */
   readonly mill: Mill
 
-  /** `patienceMs`: how long one failing call may hold up a job. */
-  constructor(sim: Simulation, mill: Mill, process: SimProcess, patienceMs: number) {
+  /** `failedStarts`: how many attempts failed because their start hook did. */
+  constructor(sim: Simulation, mill: Mill, process: SimProcess, patienceMs: number, failedStarts: () => number) {
     this.sim = sim
     this.mill = recordingMill(mill, sim)
     this.#process = process
-    this.#patienceMs = patienceMs
+    this.patienceMs = patienceMs
+    this.#failedStarts = failedStarts
+  }
+
+  get failedStarts(): number {
+    return this.#failedStarts()
   }
 
   wait(ms: number): Promise<void> {
@@ -75,7 +82,7 @@ export class Stage {
   }
 
   /** Waits until a record satisfies this, for as long as a lost call may hold things up. */
-  async until(id: string, isReached: (state: State) => boolean, withinMs = this.#patienceMs): Promise<void> {
+  async until(id: string, isReached: (state: State) => boolean, withinMs = this.patienceMs): Promise<void> {
     const end = this.sim.time.now + withinMs
     while (this.sim.time.now < end) {
       const record = await this.call(() => this.mill.get(id))

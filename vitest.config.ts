@@ -77,7 +77,7 @@ const LONGEST = [
 ]
 
 /** Projects one after the other: a worker is kept for the next file only if that is of the same project. */
-const PROJECTS = ['unit', 'house', 'postgres', 'package']
+const PROJECTS = ['unit', 'house', 'postgres', 'browser', 'package']
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -90,8 +90,9 @@ class LongestFirst extends BaseSequencer {
 }
 
 /**
- * Four projects, by what they need. `unit` is beside the code and needs nothing built; `house` needs the whole tree or
- * real processes; `postgres` is the tests of behaviour once more, on the other store; `package` needs the packed tarball and npm.
+ * Five projects, by what they need. `unit` is beside the code and needs nothing built; `house` needs the whole tree or
+ * real processes; `postgres` is the tests of behaviour once more, on the other store; `browser` needs a Chromium,
+ * and is skipped by name without one; `package` needs the packed tarball and npm.
  */
 export default defineConfig({
   test: {
@@ -140,6 +141,17 @@ export default defineConfig({
           hookTimeout: 180_000,
           globalSetup: POSTGRES,
           setupFiles: [THREADS, 'test/postgres/use-postgres.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/*.test.ts'],
+          testTimeout: 90_000,
+          hookTimeout: 180_000,
+          globalSetup: [...POSTGRES, 'test/browser/global-setup.ts'],
+          setupFiles: [THREADS],
         },
       },
       {

@@ -20,7 +20,7 @@ const full = [
     run: async () => (await Promise.all([publint(), attw(), knip()])).map(told).reduce(add),
   },
   // In one run of vitest, so that no core is idle while the last file of a project ends.
-  { name: 'tests', run: () => vitest(['unit', 'house', 'postgres']) },
+  { name: 'tests', run: () => vitest(['unit', 'house', 'postgres', 'browser']) },
   { name: 'package', run: () => vitest(['package']) },
 ]
 const quick = [

@@ -34,6 +34,7 @@ const BEHAVIOUR = [
   'why',
   'health',
   'find-scan',
+  'dashboard-reads',
   'changes',
 ]
 

@@ -12,6 +12,8 @@ import { readAudit } from './client/read/audit.js'
 import type { AuditOptions, AuditRecord } from './client/read/audit.js'
 import { listGroups, listSequences, listWorkers } from './client/read/lists.js'
 import type { GroupRecord, SequenceRecord, WorkerRecord } from './client/read/lists.js'
+import { listChildren, listParents } from './client/read/relatives.js'
+import type { RelativesParts } from './client/read/relatives.js'
 import { findPage } from './client/read/find-page.js'
 import type { FindPageOptions, FoundJobs } from './client/read/find-page.js'
 import { matcherOf } from './client/read/scan.js'
@@ -251,6 +253,14 @@ export class Client {
     return (await readWhy([id], store, registry))[0]
   }
 
+  parents(id: string, options?: PageOptions): Promise<Page<JobRecord>> {
+    return listParents(this.#relativesParts(), id, options)
+  }
+
+  children(id: string, options?: PageOptions): Promise<Page<JobRecord>> {
+    return listChildren(this.#relativesParts(), id, options)
+  }
+
   workers(options?: PageOptions): Promise<Page<WorkerRecord>> {
     return listWorkers(this.#parts.store, options)
   }
@@ -419,6 +429,10 @@ export class Client {
     const limit =
       options.timeout === undefined || options.timeout === Infinity ? undefined : parseDuration(options.timeout)
     return this.#results.wait(id, limit?.ok === true ? limit.ms : undefined)
+  }
+
+  #relativesParts(): RelativesParts {
+    return { ...this.#parts, toRecord: (row) => this.#record(row) }
   }
 
   #sequenceParts(): SequenceParts {

@@ -78,6 +78,7 @@ export type { RecurringOptions, ScheduleRecord, TickRecord } from './schedule/re
 export type { Schedules } from './schedule/recurring.js'
 export type { RuleInput } from './schedule/calendar.js'
 export type { Upcoming } from './schedule/upcoming.js'
+export type { UpcomingBins, UpcomingBinsOptions } from './schedule/upcoming-bins.js'
 export type { State, WaitingState, FinalState } from './job/rules/states.js'
 export type { CaptureOptions, ContextStore } from './job/attempt/capture.js'
 export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/attempt/hooks.js'

@@ -48,6 +48,7 @@ import { refuseNotYet } from './mill/not-yet.js'
 import { recurringOf } from './mill/recurring.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
+import { upcomingBins } from './schedule/upcoming-bins.js'
 import { upcoming } from './schedule/upcoming.js'
 import { isolatingExecutor } from './worker/executors/isolated.js'
 import { loopExecutor } from './worker/executors/loop.js'
@@ -202,6 +203,7 @@ class Millrace implements Omit<
   }
   deleteRecurring: Mill['deleteRecurring'] = async (id, options) => this.schedules.delete(id, options)
   upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
+  upcomingBins: Mill['upcomingBins'] = (span, options) => upcomingBins(this.#store, span, options)
   flow(build: unknown, options?: unknown): Promise<unknown> {
     return this.#client.runFlow(build, options, this.#enqueuer)
   }
@@ -248,6 +250,8 @@ class Millrace implements Omit<
   why: Mill['why'] = ((id: unknown) => this.#client.why(id)) as Mill['why']
   healthy: Mill['healthy'] = () => this.#health.healthy
   health: Mill['health'] = () => this.#health.check()
+  parents: Mill['parents'] = async (id, options) => this.#client.parents(id, options)
+  children: Mill['children'] = async (id, options) => this.#client.children(id, options)
   workers: Mill['workers'] = (options) => this.#client.workers(options)
   groups: Mill['groups'] = (options) => this.#client.groups(options)
   sequences: Mill['sequences'] = (options) => this.#client.sequences(options)

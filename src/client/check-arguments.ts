@@ -15,6 +15,7 @@ import {
   isKey,
   isName,
 } from '../job/definition/check-options.js'
+import { isFingerprint } from '../job/statistics/failure.js'
 import { parseInstant } from '../job/duration/duration.js'
 import { STATES } from '../job/rules/states.js'
 import { SCAN_FIELDS } from './read/scan.js'
@@ -33,6 +34,11 @@ export const isInstant: Check = (value) => {
   return parsed.ok ? undefined : parsed.problem
 }
 
+export const isFingerprintText: Check = (value) =>
+  typeof value === 'string' && isFingerprint(value)
+    ? undefined
+    : `must be the fingerprint of an error group, got ${show(value)}`
+
 const FILTER: Fields = {
   fields: {
     // A job, a category or a name. Only a name can be checked here; the registry checks the others.
@@ -42,6 +48,8 @@ const FILTER: Fields = {
     label: isName,
     key: isKey,
     group: isName,
+    fingerprint: isFingerprintText,
+    after: (value) => (isId(value) ? undefined : `must be a job's id (a UUID), got ${show(value)}`),
     createdAfter: isInstant,
     createdBefore: isInstant,
     order: (value) =>

@@ -5,6 +5,8 @@ import { className } from './show.js'
 
 /** What is kept of a thrown value: plain data, bounded, safe to write as JSON. */
 export interface ErrorRecord {
+  /** Of the error that a job failed with: its group in `mill.stats.errorGroups()`. */
+  readonly fingerprint?: string
   /** The error's name; `NonError` when the thrown value is not an error. */
   readonly name: string
   readonly message: string

@@ -37,6 +37,8 @@ export interface JobRecord<Payload = unknown, Result = unknown> {
    * last. Attempts that have ended have their lines in `attempts`.
    */
   readonly log?: readonly string[] | undefined
+  /** While it runs: the id of its worker. */
+  readonly worker?: string | undefined
   /** The tick of a schedule that enqueued the job: the schedule's id, and the instant by its rule. */
   readonly tick: { readonly schedule: string; readonly at: Date } | undefined
   /** The id of the workflow that called or enqueued it. */
@@ -84,6 +86,10 @@ export interface JobFilter<Wanted extends Findable | readonly Findable[] = Finda
   readonly label?: string | undefined
   readonly key?: string | undefined
   readonly group?: string | undefined
+  /** The error group of their present error: `fingerprint` of a group of `mill.stats.errorGroups()`, or of `record.error`. */
+  readonly fingerprint?: string | undefined
+  /** The id of a job that they were enqueued after: its children. */
+  readonly after?: string | undefined
   /** Enqueued after this instant: a Date, a Temporal.Instant, or ISO text with its zone. No filter is by the end of a job. */
   readonly createdAfter?: Date | InstantLike | InstantText | undefined
   readonly createdBefore?: Date | InstantLike | InstantText | undefined
@@ -98,7 +104,7 @@ export interface JobFilter<Wanted extends Findable | readonly Findable[] = Finda
   readonly error?: string | undefined
   /** A part of the title, key, reason, labels, last error or payload, in any case. */
   readonly text?: string | undefined
-  /** The worker of the last attempt, or the beginning of its id. */
+  /** The worker that runs it, else that of the last attempt; or the beginning of its id. */
   readonly worker?: string | undefined
   /** Enqueued, started or ended after this instant. */
   readonly changedAfter?: Date | InstantLike | InstantText | undefined

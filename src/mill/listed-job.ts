@@ -1,5 +1,6 @@
 import type { Registered } from '../job/definition/registry.js'
 import { categoriesOf } from '../job/definition/inheritance.js'
+import { jsonSchemaOf } from '../job/definition/json-schema.js'
 import { mergeRetry } from '../job/rules/retry.js'
 import type { ListedJob } from './mill-type.js'
 
@@ -13,6 +14,7 @@ export function toListedJob(registered: Registered): ListedJob {
     retryLimit: mergeRetry(registered.retryLevels).limit,
     categories: categoriesOf(registered.job).map((category) => category.name),
     labels: registered.labels,
+    inputSchema: jsonSchemaOf(registered.job.options.input),
     job: registered.job,
   }
 }

@@ -27,6 +27,7 @@ import type { CountFilter, Findable, FoundRecord, JobCount, JobFilter, JobRecord
 import type { RuleInput } from '../schedule/calendar.js'
 import type { RecurringOptions, ScheduleRecord } from '../schedule/record.js'
 import type { Schedules } from '../schedule/recurring.js'
+import type { UpcomingBins, UpcomingBinsOptions } from '../schedule/upcoming-bins.js'
 import type { Upcoming } from '../schedule/upcoming.js'
 import type { CheckFinding } from './check-stored-jobs.js'
 import type { HealthReport } from '../observe/health/health.js'
@@ -42,6 +43,8 @@ export interface ListedJob {
   readonly retryLimit: number
   readonly categories: readonly string[]
   readonly labels: readonly string[]
+  /** The JSON Schema of its payload, where its schema offers Standard JSON Schema; undefined elsewhere. */
+  readonly inputSchema: Readonly<Record<string, unknown>> | undefined
   readonly job: AnyJob
 }
 
@@ -105,6 +108,19 @@ export interface Mill {
   /** The runs due within a span, schedules included, earliest first: at most 1,000, or `limit`. */
   upcoming(span: Duration | number, options?: { readonly limit?: number }): Promise<Upcoming[]>
 
+  /**
+   * How many runs are due within a span, by queue, in parts of equal length: 48, or `bins`. Counting stops at 50,000 jobs and as many
+   * ticks; then `exact` is false.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const { from, binMs, queues } = await mill.upcomingBins('24h', { bins: 24 })
+   * for (const { queue, jobs, ticks } of queues) console.log(from, binMs, queue, jobs, ticks)
+   * await mill.close()
+   * ```
+   */
+  upcomingBins(span: Duration | number, options?: UpcomingBinsOptions): Promise<UpcomingBins>
   /**
    * Enqueues a whole graph in one transaction: all of it or nothing. Resolves with the return value of `build`, each node
    * replaced by its handle; with all handles, in the order of `add`, when it returned nothing.
@@ -376,6 +392,20 @@ export interface Mill {
   healthy(): boolean | null
   /** Checks now, and reports everything that is wrong: since when, what it does to you, and what mends it. */
   health(): Promise<HealthReport>
+  /**
+   * One page of the jobs that a job was enqueued after, in the order given. Deleted ones are left out.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const { rows, cursor } = await mill.parents('01890a5d-ac96-774b-bcce-b302099a8057', { limit: 20 })
+   * for (const { id, job, state } of rows) console.log(id, job, state, cursor)
+   * await mill.close()
+   * ```
+   */
+  parents(id: string, options?: PageOptions): Promise<Page<JobRecord>>
+  /** One page of the jobs that were enqueued after a job, the oldest first, also those that have ended. */
+  children(id: string, options?: PageOptions): Promise<Page<JobRecord>>
   /** One page of the workers that are registered, in the order of their ids, and what each runs. */
   workers(options?: PageOptions): Promise<Page<WorkerRecord>>
   /** One page of the groups, in the order of their names, each with its progress. */

@@ -9,6 +9,10 @@ export interface FindQuery {
   readonly label?: string | undefined
   readonly key?: string | undefined
   readonly group?: string | undefined
+  /** The error group of the error that they have now. */
+  readonly fingerprint?: string | undefined
+  /** The id of one of their parents. */
+  readonly parent?: string | undefined
   readonly createdAfter?: number | undefined
   readonly createdBefore?: number | undefined
   readonly order: 'newest' | 'oldest'

@@ -32,6 +32,8 @@ export interface ScheduleStore {
   readTicks(id: string, before: number | null, limit: number): Promise<readonly TickRow[]>
   /** Waiting and ready jobs that are due within `withinMs`, the earliest first. */
   upcomingJobs(withinMs: number, limit: number): Promise<UpcomingJobs>
+  /** How many scheduled and retrying jobs are due, by queue and part of the span: the first BINNED_MAX, and one more if there are more. */
+  upcomingCounts(span: { readonly withinMs: number; readonly binMs: number }): Promise<UpcomingCounts>
 }
 
 export interface PutSchedule {
@@ -116,6 +118,15 @@ export interface UpcomingJobs {
     readonly options: string | null
   }[]
 }
+
+export interface UpcomingCounts {
+  readonly now: number
+  /** `bin` is below 0 when the jobs are overdue. */
+  readonly counts: readonly { readonly queue: string; readonly bin: number; readonly count: number }[]
+}
+
+/** The most waiting jobs that one read counts. */
+export const BINNED_MAX = 50_000
 
 /** Ticks that a ledger keeps, and the number of firings between two checks of its length. */
 export const TICKS_KEPT = 10_000

@@ -2,6 +2,7 @@ import { appendLog } from '../job/attempt/attempt-log.js'
 import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/rules/decide.js'
 import { decide } from '../job/rules/decide.js'
 import type { AttemptHealth } from '../job/limits/outage.js'
+import { writeJobError } from '../job/statistics/failure.js'
 import { attemptStatistics } from '../job/statistics/attempt-statistics.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import type { ClaimedJob, SettledJob } from './store.js'
@@ -34,6 +35,7 @@ export function settleJob<Run>(
   ended: EndedAttempt<Run>,
 ): SettledJob & { readonly running: Run } {
   const settlement = decide(claimed, outcome, policy)
+  const statistics = attemptStatistics(claimed, outcome, ended)
   return {
     ref: claimed.ref,
     fence: claimed.fence,
@@ -55,13 +57,13 @@ export function settleJob<Run>(
       ended.running !== undefined || outcome.kind === 'yielded' || settlement.to !== 'ready' || settlement.streak > 0,
     worker: ended.worker,
     result: settlement.result,
-    error: settlement.error === null ? null : JSON.stringify(settlement.error),
+    error: settlement.error === null ? null : writeJobError(settlement.error, statistics?.failure?.fingerprint),
     reason: settlement.reason,
     log: logAfter(claimed.log, settlement, ended),
     keepMs: settlement.keepMs,
     isParent: claimed.isParent,
     health: ended.health,
-    statistics: attemptStatistics(claimed, outcome, ended),
+    statistics,
     // Part of the literal and not spread in: the worker builds one of these for every attempt.
     running: ended.running,
   }

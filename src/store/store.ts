@@ -240,6 +240,7 @@ export interface JobRow {
   readonly startedAt: number | null
   readonly settledAt: number | null
   readonly expiresAt: number | null
+  /** The worker that holds it, or that ended it. */
   readonly worker: string | null
   readonly result: Encoded | null
   readonly error: string | null

@@ -69,12 +69,14 @@ export const scheduleLimits: readonly Bound[] = [
     at: 200,
     on: 'both',
     isLong: 'postgres',
-    also: ['src/schedule/scheduler.ts#PAGE'],
+    also: ['src/schedule/scheduler.ts#PAGE', 'src/schedule/upcoming-bins.ts#PAGE'],
     holds: async (size, bench) => {
       const { mill } = await bench.kit()
       await growSchedules(bench, mill, size, '0 * * * *')
       const schedules = (await mill.upcoming('1h')).map((each) => each.schedule)
       expect(new Set(schedules).size).toBe(size)
+      const [bin] = (await mill.upcomingBins('1h', { bins: 1 })).queues
+      expect(bin?.ticks).toEqual([size])
       expect(await mill.schedules.list()).toHaveLength(size)
     },
   },
@@ -127,6 +129,44 @@ export const scheduleLimits: readonly Bound[] = [
       expect((await refusedAbove(size, 10_000, () => mill.schedules.list({ limit: size }), refusal)) ?? []).toEqual([])
       await refusedAbove(size, 10_000, () => mill.schedules.ticks('none', { limit: size }), refusal)
       await refusedAbove(size, 10_000, () => mill.upcoming('1h', { limit: size }), refusal)
+    },
+  },
+  {
+    of: 'src/schedule/upcoming-bins.ts#BINS_MAX',
+    at: 500,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      const refusal = { code: 'E_INVALID_OPTIONS', text: /bins must be a whole number from 1 to 500, got 501/ }
+      const divided = await refusedAbove(size, 500, () => mill.upcomingBins('500m', { bins: size }), refusal)
+      if (divided !== undefined) expect(divided.binMs).toBe(Math.ceil(30_000_000 / size))
+    },
+  },
+  {
+    of: 'src/schedule/upcoming-bins.ts#BINNED_TICKS_MAX',
+    at: 50_000,
+    on: 'none',
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      if (bench.made === 0) await mill.recurring('r', noop, {}, { every: '1s' })
+      bench.made = 1
+      const { queues, exact } = await mill.upcomingBins(`${size}s`, { bins: 1 })
+      expect([queues[0]?.ticks, exact]).toEqual([[Math.min(size, 50_000)], size <= 50_000])
+    },
+  },
+  {
+    of: 'src/store/schedules.ts#BINNED_MAX',
+    at: 50_000,
+    on: 'both',
+    isLong: true,
+    holds: async (size, bench) => {
+      const { mill } = await bench.kit()
+      await bench.grow(size, async (missing) => {
+        for (let left = missing; left > 0; left -= 10_000)
+          await mill.enqueueMany(noop, payloads(Math.min(left, 10_000)), { in: '1m' })
+      })
+      const { queues, exact } = await mill.upcomingBins('1h', { bins: 1 })
+      expect([queues[0]?.jobs, exact]).toEqual([[Math.min(size, 50_001)], size <= 50_000])
     },
   },
   {

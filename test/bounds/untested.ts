@@ -178,6 +178,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/client/commands/command-all.ts#EXAMPLES',
       'src/client/read/find-page.ts#AT_ONCE',
       'src/client/read/find-page.ts#DEADLINE_MS',
+      'src/schedule/upcoming-bins.ts#BINS',
       'src/client/read/find-page.ts#SCAN_MAX',
       'src/store/observing/statistics.ts#STATS_FOLD_MAX',
       'src/store/observing/statistics.ts#STATS_MOVES_MAX',

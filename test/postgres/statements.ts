@@ -81,6 +81,7 @@ const LISTS: readonly (readonly [readonly ListedBy[], ...string[]])[] = [
   [[{ by: 'grp', value: '$4' }], 'g4'],
   [[{ by: 'key', value: '$4' }], 'k15'],
   [[{ by: 'label', value: '$4' }], 'l15'],
+  [[{ by: 'failure', value: '$4' }], '0123456789abcdef'],
   ...STATES.map((state) => [[{ by: 'states', states: [state] }]] as const),
   [[{ by: 'lanes', names: '$4', queues: '$5' }], '["n16"]', '["q16"]'],
 ]
@@ -313,6 +314,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     ],
     trimFailures: ['6'],
     readFailures: [null, null, '395'],
+    readFailure: [null, null, '395', 'f10'],
     firstSeen: [json(['f10', 'f15'])],
     countQueues: ['10'],
     queuePauses: [],
@@ -384,6 +386,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     trimTicks: ['s10', '5'],
     readTicks: ['s10', FUTURE, '10'],
     waitingDue: ['4000000000060', '10'],
+    waitingBins: ['4000000000000', '1000', '4000000000060', '10'],
     readyDue: ['10'],
     shareGroups: [json(['g5', 'g10'])],
     addGroups: [json(['new'])],

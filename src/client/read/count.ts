@@ -28,8 +28,8 @@ export async function countJobs(
 
 /** A group has counters by state and queue. They keep pruned members in their final state, so they serve unfinished states only. */
 function hasGroupCounter(query: FindQuery): query is FindQuery & { readonly group: string } {
-  const { group, states, names, label, key, createdAfter, createdBefore } = query
-  const uncounted = [names, label, key, createdAfter, createdBefore]
+  const { group, states, names, label, key, fingerprint, parent, createdAfter, createdBefore } = query
+  const uncounted = [names, label, key, fingerprint, parent, createdAfter, createdBefore]
   return group !== undefined && states?.some(isFinal) === false && uncounted.every((each) => each === undefined)
 }
 

@@ -15,6 +15,8 @@ export function queryOf(filter: JobFilter, registry: Registry): FindQuery {
     label: filter.label,
     key: filter.key,
     group: filter.group,
+    fingerprint: filter.fingerprint,
+    parent: filter.after,
     createdAfter: instantMs(filter.createdAfter),
     createdBefore: instantMs(filter.createdBefore),
     order: filter.order ?? 'newest',

@@ -74,11 +74,12 @@ function toAttempt(entry: AttemptEntry): AttemptRecord {
 }
 
 /** Both are undefined also where they are encrypted, and this mill has no keys. */
-function reportOf({ progress: text, state }: JobRow): Pick<JobRecord, 'progress' | 'log'> {
-  if (text === null) return { progress: undefined }
+function reportOf({ progress: text, state, worker }: JobRow): Pick<JobRecord, 'progress' | 'log' | 'worker'> {
+  const holder = state === 'running' && worker !== null ? { worker } : {}
+  if (text === null) return { progress: undefined, ...holder }
   const { done, total, log } = readReport(text)
   const progress = done === undefined ? undefined : { done, total }
-  return state === 'running' && log !== undefined ? { progress, log } : { progress }
+  return state === 'running' && log !== undefined ? { progress, log, ...holder } : { progress, ...holder }
 }
 
 /** When the clock was set back meanwhile, the end would be before the start. The start is shown for both then. */

@@ -124,8 +124,8 @@ function hasText(record: JobRecord, row: JobRow, text: string): boolean {
   return texts.some((each) => each.toLowerCase().includes(text)) || hasError(record, text)
 }
 
-function lastWorker({ attempts }: JobRecord): string | undefined {
-  return attempts.at(-1)?.worker
+function lastWorker({ worker, attempts }: JobRecord): string | undefined {
+  return worker ?? attempts.at(-1)?.worker
 }
 
 /** The last change that the record shows. */

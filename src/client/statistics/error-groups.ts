@@ -4,6 +4,7 @@ import type { FailureGroup } from '../../store/observing/statistics.js'
 import { checkPage, PAGE_LIMIT } from '../read/page.js'
 import type { Page, PageOptions } from '../read/page.js'
 import { show } from '../../codec/show.js'
+import { isFingerprintText } from '../check-arguments.js'
 import { DAYS_DEFAULT, instantOf, WINDOW_FIELDS } from './options.js'
 import type { StatisticsParts } from './statistics.js'
 
@@ -13,6 +14,8 @@ export interface ErrorGroupOptions extends PageOptions {
   readonly days?: number | undefined
   readonly queue?: string | undefined
   readonly job?: string | undefined
+  /** Only this group. */
+  readonly fingerprint?: string | undefined
   /** The end of the last days. Default: now. */
   readonly now?: Instant | undefined
 }
@@ -42,10 +45,10 @@ export async function listErrorGroups(
   { store }: StatisticsParts,
   options: ErrorGroupOptions = {},
 ): Promise<Page<ErrorGroup>> {
-  checkPage('stats.errorGroups()', options, isCursor, WINDOW_FIELDS)
-  const { days = DAYS_DEFAULT, queue, job, now, limit = PAGE_LIMIT, cursor } = options
+  checkPage('stats.errorGroups()', options, isCursor, { ...WINDOW_FIELDS, fingerprint: isFingerprintText })
+  const { days = DAYS_DEFAULT, queue, job, fingerprint, now, limit = PAGE_LIMIT, cursor } = options
   const window = { lastMs: days * DAY_MS, at: instantOf(now) }
-  const groups = await store.observing.readFailures({ window, queue, name: job })
+  const groups = await store.observing.readFailures({ window, queue, name: job, fingerprint })
   const rest = groups.filter(isAfter(cursor))
   const page = rest.slice(0, limit)
   const last = page.at(-1)

@@ -32,6 +32,22 @@ export function fingerprintOf(job: string, error: string, place: string): string
   return digest(`${job}\n${error}\n${place}`).slice(0, FINGERPRINT_LENGTH)
 }
 
+/**
+ * The error of a job as it is stored. Its error group comes first, so that an index of both stores finds the jobs of a
+ * group by a fixed part of the text: FINGERPRINT_AT.
+ */
+export function writeJobError(error: ErrorRecord, fingerprint: string | undefined): string {
+  return JSON.stringify(fingerprint === undefined ? error : { fingerprint, ...error })
+}
+
+/** Where the fingerprint is in the stored error of a job: the arguments of `substr()`. */
+export const FINGERPRINT_AT = { first: '{"fingerprint":"'.length + 1, length: FINGERPRINT_LENGTH } as const
+
+/** Whether a text can be a fingerprint. */
+export function isFingerprint(text: string): boolean {
+  return new RegExp(`^[0-9a-f]{${FINGERPRINT_LENGTH}}$`).test(text)
+}
+
 /** The first frame of the app's own code, else the first frame. */
 function placeOf(stack: string | undefined): string {
   const frames = (stack ?? '').split('\n').filter((line) => /^\s*at /.test(line))

@@ -287,6 +287,7 @@ function scheduleStore({ store: { schedules }, keys, seals }: Context): Schedule
     fireTicks: (firing) => schedules.fireTicks(sealFiring({ keys, seals }, firing)),
     readTicks: (...args) => schedules.readTicks(...args),
     upcomingJobs: (...args) => schedules.upcomingJobs(...args),
+    upcomingCounts: (...args) => schedules.upcomingCounts(...args),
   }
 }
 

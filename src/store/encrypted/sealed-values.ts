@@ -5,6 +5,7 @@ import type { AttemptEntry } from '../../job/rules/decide.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import { isSealed, keyOf } from '../../job/secrets/keyring.js'
 import type { Binding, Keyring, Owner } from '../../job/secrets/keyring.js'
+import { writeJobError } from '../../job/statistics/failure.js'
 import { isReadableError } from '../../job/secrets/secret-ends.js'
 import type { StepNote } from '../sequences.js'
 
@@ -43,19 +44,25 @@ export function openText(keys: Keyring, text: string | null, owner: Owner, part:
 
 export function sealError(keys: Keyring, error: string, owner: Owner, part = 'error'): string {
   const sealed = keys.seal(error, owner, part)
-  return JSON.stringify({ ...placeholder(sealed), sealed })
+  return writeJobError({ ...placeholder(sealed), sealed } as ErrorRecord, fingerprintIn(error))
 }
 
 export function openError(keys: Keyring, error: string | null, owner: Owner, part = 'error'): string | null {
   const sealed = sealedError(error)
   if (sealed === undefined) return error
   const opened = openValue(keys, sealed, owner, part)
-  return isSealed(opened) ? JSON.stringify(placeholder(sealed)) : opened
+  return isSealed(opened) ? writeJobError(placeholder(sealed), fingerprintIn(error ?? '')) : opened
 }
+
+/** A digest, which holds no secret: it stays readable. */
+function fingerprintIn(error: string): string | undefined {
+  return FINGERPRINTED.exec(error)?.[1]
+}
+const FINGERPRINTED = /^\{"fingerprint":"([0-9a-f]+)",/
 
 /** The sealed text inside of an error. A text that is no record, such as the reason of a cancel, is sealed in the same way. */
 export function sealedError(error: string | null): string | undefined {
-  if (error?.startsWith(`{"name":"${ENCRYPTED}"`) !== true) return undefined
+  if (error?.replace(FINGERPRINTED, '{').startsWith(`{"name":"${ENCRYPTED}"`) !== true) return undefined
   return (JSON.parse(error) as SealedFields).sealed
 }
 

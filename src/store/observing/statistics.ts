@@ -19,6 +19,8 @@ export interface StatisticsQuery extends LaneFilter {
 }
 
 export interface FailuresQuery extends LaneFilter {
+  /** Only this group. */
+  readonly fingerprint?: string | undefined
   readonly window: LastWindow
 }
 

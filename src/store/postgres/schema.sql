@@ -534,6 +534,8 @@ CREATE INDEX failures_fingerprint ON millrace.failures USING btree (fingerprint,
 
 CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
 
+CREATE INDEX history_failure ON ONLY millrace.history USING btree (substr(error, 17, 16), ref) WHERE (error IS NOT NULL);
+
 CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHERE ((keep_until - settled_at) < 86400000);
 
 CREATE INDEX history_not_done ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
@@ -545,6 +547,8 @@ CREATE INDEX inbox_open ON millrace.inbox USING btree (ref, number) WHERE (NOT t
 CREATE UNIQUE INDEX items_idx ON millrace.items USING btree (list, idx);
 
 CREATE INDEX jobs_created ON ONLY millrace.jobs USING brin (created_at, ((ref + 0))) WITH (pages_per_range='64');
+
+CREATE INDEX jobs_failure ON ONLY millrace.jobs USING btree (substr(error, 17, 16), ref) WHERE (error IS NOT NULL);
 
 CREATE INDEX jobs_group ON ONLY millrace.jobs USING btree (grp, ref) WHERE (grp IS NOT NULL);
 
@@ -773,7 +777,7 @@ CREATE OR REPLACE FUNCTION millrace.replace_labels()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  delete from "millrace".labels where ref = old.ref;
+  delete from "millrace".labels where ref = old.ref and (tg_op = 'DELETE' or left(label, 1) <> chr(1));
   if tg_op = 'UPDATE' then
     insert into "millrace".labels (ref, label)
     select distinct new.ref, value from json_array_elements_text(regexp_replace(new.options, '\\u(0000|d[89a-f][0-9a-f]{2})', '\\u0001', 'gi')::json->'labels') as label (value);
@@ -795,6 +799,6 @@ AS $function$
 
 CREATE TRIGGER jobs_labels_changed AFTER UPDATE OF options ON millrace.jobs FOR EACH ROW WHEN ((old.options IS DISTINCT FROM new.options)) EXECUTE FUNCTION millrace.replace_labels();
 
-CREATE TRIGGER jobs_labels_deleted AFTER DELETE ON millrace.jobs FOR EACH ROW WHEN ((old.options ~~ '%"labels"%'::text)) EXECUTE FUNCTION millrace.replace_labels();
+CREATE TRIGGER jobs_labels_deleted AFTER DELETE ON millrace.jobs FOR EACH ROW WHEN (((old.options ~~ '%"labels"%'::text) OR (old.after IS NOT NULL))) EXECUTE FUNCTION millrace.replace_labels();
 
 CREATE TRIGGER jobs_long_work_deleted AFTER DELETE ON millrace.jobs FOR EACH ROW WHEN ((old.shape IS NOT NULL)) EXECUTE FUNCTION millrace.leave_long_work();

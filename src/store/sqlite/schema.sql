@@ -4,6 +4,8 @@ CREATE INDEX millrace_failures_fingerprint on millrace_failures (fingerprint, at
 
 CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
 
+CREATE INDEX millrace_history_failure on millrace_history (substr(error, 17, 16), seq) where error is not null;
+
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 
 CREATE INDEX millrace_history_not_done on millrace_history (state, seq) where state <> 'done';
@@ -35,6 +37,8 @@ CREATE INDEX millrace_links_child on millrace_links (child);
 CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying') and held is null;
 
 CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
+
+CREATE INDEX millrace_live_failure on millrace_live (substr(error, 17, 16), seq) where error is not null;
 
 CREATE INDEX millrace_live_held on millrace_live (held, seq) where held is not null;
 

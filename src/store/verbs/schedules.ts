@@ -7,7 +7,7 @@ import { isPlainJob } from '../conflicts.js'
 import { hasParents } from '../links.js'
 import { booleanOf, numberOf, numberOrNull } from '../rows/columns.js'
 import type { Numeric } from '../rows/columns.js'
-import { TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
+import { BINNED_MAX, TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
 import type {
   DueSchedules,
   Fired,
@@ -17,6 +17,7 @@ import type {
   ScheduleRow,
   ScheduleStore,
   TickRow,
+  UpcomingCounts,
   UpcomingJobs,
 } from '../schedules.js'
 import type { NewJob } from '../store.js'
@@ -81,6 +82,10 @@ export class Schedules implements ScheduleStore {
 
   upcomingJobs(withinMs: number, limit: number): Promise<UpcomingJobs> {
     return this.#verbs.read((session) => upcomingJobs(session, withinMs, limit))
+  }
+
+  upcomingCounts(span: { readonly withinMs: number; readonly binMs: number }): Promise<UpcomingCounts> {
+    return this.#verbs.read((session) => upcomingCounts(session, span))
   }
 }
 
@@ -305,6 +310,23 @@ function* upcomingJobs(session: Session, withinMs: number, limit: number): Verb<
   const ready = yield* awaited(session.rows<StoredUpcoming>('readyDue', limit))
   const jobs = [...ready, ...waiting].map(({ due_at, ...job }) => ({ ...job, dueAt: numberOf(due_at) }))
   return { now, jobs: jobs.sort((a, b) => a.dueAt - b.dueAt).slice(0, limit) }
+}
+
+function* upcomingCounts(
+  session: Session,
+  { withinMs, binMs }: { readonly withinMs: number; readonly binMs: number },
+): Verb<UpcomingCounts> {
+  const now = yield* awaited(session.now())
+  const rows = yield* awaited(
+    session.rows<{ readonly queue: string; readonly bin: Numeric; readonly count: Numeric }>(
+      'waitingBins',
+      now,
+      binMs,
+      now + withinMs,
+      BINNED_MAX + 1,
+    ),
+  )
+  return { now, counts: rows.map(({ queue, bin, count }) => ({ queue, bin: numberOf(bin), count: numberOf(count) })) }
 }
 
 function jobsOf(ticks: readonly PlannedTick[]): NewJob[] {

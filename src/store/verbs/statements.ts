@@ -21,6 +21,7 @@ export type SharedStatement =
   | 'readTicks'
   | 'waitingDue'
   | 'readyDue'
+  | 'waitingBins'
   // pauses.ts
   | 'holdsClaim'
   | 'readPause'
@@ -129,5 +130,6 @@ export type SharedStatement =
   | 'putFailures'
   | 'trimFailures'
   | 'readFailures'
+  | 'readFailure'
   | 'firstSeen'
   | 'countQueues'

@@ -321,12 +321,19 @@ function newestOf(samples: readonly DatedSample[]): DatedSample[] {
 }
 
 /** The error groups with a failure within the window, the latest first. */
-export function* readFailures(session: VerbSession, { window, queue, name }: FailuresQuery): Verb<FailureGroup[]> {
+export function* readFailures(
+  session: VerbSession,
+  { window, queue, name, fingerprint }: FailuresQuery,
+): Verb<FailureGroup[]> {
   const now = yield* awaited(session.now())
   const from = floorTo(Math.max(0, (window.at ?? now) - window.lastMs), DAY_MS)
-  const rows = yield* awaited(session.rows<ReadFailures>('readFailures', queue ?? null, name ?? null, from))
+  const lane = [queue ?? null, name ?? null, from] as const
+  const rows =
+    fingerprint === undefined
+      ? yield* awaited(session.rows<ReadFailures>('readFailures', ...lane))
+      : yield* awaited(session.rows<ReadFailures>('readFailure', ...lane, fingerprint))
   const groups = new Map<string, FailureGroup>()
-  for (const group of rows.flatMap(groupsOf))
+  for (const group of rows.flatMap(groupsOf).filter((each) => (fingerprint ?? each.fingerprint) === each.fingerprint))
     groups.set(group.fingerprint, merged(groups.get(group.fingerprint), group))
   yield* addFirstSeen(session, groups)
   return [...groups.values()].toSorted((a, b) => b.lastSeen - a.lastSeen || (a.fingerprint < b.fingerprint ? -1 : 1))

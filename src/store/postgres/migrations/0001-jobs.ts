@@ -1,4 +1,5 @@
 import { DAY_MS } from '../numbers.js'
+import { fingerprintOfError } from '../../rows/fingerprint.js'
 import { optionsJson } from '../queries/sql-fragments.js'
 
 /**
@@ -72,21 +73,21 @@ export const jobs = (schema: string): readonly string[] => [
   `create index jobs_key on ${schema}.jobs (key, ref) where key is not null`,
   // findJobs: the jobs of a queue or a name
   `create index jobs_lane on ${schema}.jobs (lane, ref)`,
-  // The labels of jobs that have any. Statements that insert jobs insert them; triggers keep them current on update and
-  // delete.
+  // The labels of jobs that have any; and the ids of their parents, each behind a control character, which no label has.
+  // Statements that insert jobs insert them; triggers keep them current on update and delete.
   `create table ${schema}.labels (
     ref bigint not null,
     label text not null,
     primary key (ref, label)
   ) partition by range (ref)`,
   `create table ${schema}.labels_rest partition of ${schema}.labels default`,
-  // findJobs: the jobs of a label
+  // findJobs: the jobs of a label, the children of a job
   `create index labels_label on ${schema}.labels (label, ref)`,
   `create function ${schema}.replace_labels() returns trigger
     language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
     as '
 begin
-  delete from ${schema.replaceAll("'", "''")}.labels where ref = old.ref;
+  delete from ${schema.replaceAll("'", "''")}.labels where ref = old.ref and (tg_op = ''DELETE'' or left(label, 1) <> chr(1));
   if tg_op = ''UPDATE'' then
     insert into ${schema.replaceAll("'", "''")}.labels (ref, label)
     select distinct new.ref, value from json_array_elements_text(${optionsJson('new.options').replaceAll("'", "''")}->''labels'') as label (value);
@@ -94,7 +95,7 @@ begin
   return null;
 end'`,
   `create trigger jobs_labels_deleted after delete on ${schema}.jobs
-    for each row when (old.options like '%"labels"%') execute function ${schema}.replace_labels()`,
+    for each row when (old.options like '%"labels"%' or old.after is not null) execute function ${schema}.replace_labels()`,
   `create trigger jobs_labels_changed after update of options on ${schema}.jobs
     for each row when (old.options is distinct from new.options) execute function ${schema}.replace_labels()`,
   // claimJobs: the jobs that may be claimed, in order, by lane
@@ -150,6 +151,11 @@ end'`,
   `create table ${schema}.history_rest partition of ${schema}.history default`,
   // findJobs: failed and cancelled jobs
   `create index history_not_done on ${schema}.history (state, ref) where state <> 'done'`,
+  // findJobs: the jobs of an error group, by the fingerprint in their error (job/statistics/failure.ts)
+  ...['jobs', 'history'].map(
+    (table) =>
+      `create index ${table}_failure on ${schema}.${table} (${fingerprintOfError('error')}, ref) where error is not null`,
+  ),
   // pruneJobs: jobs kept for less than a day. Others are dropped with their day, so settling
   // them does not write to this index.
   `create index history_keep on ${schema}.history (keep_until) where keep_until - settled_at < ${DAY_MS}`,

@@ -1,5 +1,6 @@
 import type { State } from '../../../job/rules/states.js'
 import { LANES_MAX, READY_MAX } from '../../find.js'
+import { fingerprintOfError } from '../../rows/fingerprint.js'
 import { bounded } from './read.js'
 import { jobRow, s } from './sql-fragments.js'
 
@@ -25,9 +26,9 @@ const listed = (table: string, column: string, value: string, which: string) => 
         from (
           select t.ref
           from ${s}.${table} t
-          where ${which}(t.${column}, t.ref) ${from} (${value}, $2::text::bigint)
-            and (t.${column}, t.ref) ${to} (${value}, ${end}::bigint)
-          order by t.${column} ${way}, t.ref ${way}
+          where ${which}(${column}, t.ref) ${from} (${value}, $2::text::bigint)
+            and (${column}, t.ref) ${to} (${value}, ${end}::bigint)
+          order by ${column} ${way}, t.ref ${way}
           limit $1::text::integer) as t
         where t.ref ${to} $3::text::bigint`
 }
@@ -48,8 +49,8 @@ const leased = (way: Way): string => `
         cross join unnest(e.refs) as held (ref)
         where ${bounds(way)}`
 
-const waiting = (state: State) => listed('waiting', 'state', `'${state}'`, '')
-const notDone = (state: State) => listed('history', 'state', `'${state}'`, `t.state <> 'done' and `)
+const waiting = (state: State) => listed('waiting', 't.state', `'${state}'`, '')
+const notDone = (state: State) => listed('history', 't.state', `'${state}'`, `t.state <> 'done' and `)
 
 /** Where the candidates of a state are read. */
 const ofState: Record<State, readonly ((way: Way) => string)[]> = {
@@ -91,7 +92,7 @@ const readyCount = `(select count(*)::integer from (select 1 from ${s}.ready ord
 /** What a list is by: a column, with the placeholder of its value. */
 export type ListedBy =
   | { readonly by: 'all' }
-  | { readonly by: 'grp' | 'key' | 'label'; readonly value: string }
+  | { readonly by: 'grp' | 'key' | 'label' | 'failure'; readonly value: string }
   | { readonly by: 'states'; readonly states: readonly State[] }
   /** JSON arrays of names and of queues. */
   | { readonly by: 'lanes'; readonly names: string | undefined; readonly queues: string | undefined }
@@ -104,14 +105,20 @@ function listOf(list: ListedBy, way: Way, strays: string | undefined): string {
       return first([walked('jobs')(way)])
     case 'grp':
     case 'key':
-      return first([listed('jobs', list.by, list.value, `t.${list.by} is not null and `)(way)])
+      return first([listed('jobs', `t.${list.by}`, list.value, `t.${list.by} is not null and `)(way)])
+    case 'failure':
+      return first(
+        ['jobs', 'history'].map((table) =>
+          listed(table, fingerprintOfError('t.error'), list.value, 't.error is not null and ')(way),
+        ),
+      )
     case 'label':
-      return first([listed('labels', 'label', list.value, '')(way)])
+      return first([listed('labels', 't.label', list.value, '')(way)])
     case 'states':
       return first([...new Set(list.states.flatMap((state) => ofState[state]))].map((part) => part(way)))
     case 'lanes':
       return first([
-        `select each.ref from lane cross join lateral (${listed('jobs', 'lane', 'lane.lane', '')(way)}) as each`,
+        `select each.ref from lane cross join lateral (${listed('jobs', 't.lane', 'lane.lane', '')(way)}) as each`,
       ])
     default:
       return list satisfies never

@@ -60,6 +60,12 @@ export const linkQueries = {
       as each (parent, child, on_failure, keep_ms)
     on conflict (parent, child) do update set on_failure = excluded.on_failure, keep_ms = excluded.keep_ms`,
   putAfter: `
+    with labelled as (
+      insert into ${s}.labels (ref, label)
+      select a.ref, chr(1) || parent.id
+      from json_to_recordset($1::text::json) as a (ref bigint, after text)
+      cross join lateral json_array_elements_text(a.after::json) as parent (id)
+      on conflict do nothing)
     update ${s}.jobs j set after = a.after
     from json_to_recordset($1::text::json) as a (ref bigint, after text)
     where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,

@@ -80,6 +80,15 @@ export const scheduleQueries = {
     join ${s}.jobs j on j.ref = any(array(select ref from w)) and j.ref = w.ref
     cross join ${laneOf('j.lane')}`,
   /** In the order of claims: the first jobs of each lane, and suspects, which no lane lists. */
+  waitingBins: `
+    select n.queue, floor((w.due_at - $1::text::bigint)::float8 / $2::text::bigint) as bin, count(*) as count
+    from (
+      select lane, due_at from ${s}.waiting
+      where state in ('scheduled', 'retrying') and held is not true and due_at <= $3::text::bigint
+      order by due_at
+      limit $4::text::integer) w
+    cross join ${laneOf('w.lane')}
+    group by 1, 2`,
   readyDue: `
     select j.id, n.name, n.queue, 'ready' as state, j.due_at, j.options
     from ${s}.jobs j

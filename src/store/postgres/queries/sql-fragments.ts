@@ -68,7 +68,7 @@ export const jobRowFrom = (jobs: string): string => `
          coalesce(h.retries, j.retries, 0) as retries,
          coalesce(h.crashes, j.crashes, 0) as crashes,
          coalesce(h.started_at, p.started_at, case when e.position <= e.starting then e.claimed_at end) as started_at,
-         h.settled_at, h.worker, h.result, encode(h.result_bytes, 'base64') as result_bytes,
+         h.settled_at, coalesce(h.worker, e.worker) as worker, h.result, encode(h.result_bytes, 'base64') as result_bytes,
          case when h.ref is null then j.error else h.error end as error,
          case when h.ref is null then j.reason else h.reason end as reason,
          case when h.ref is null then j.log else h.log end as log,
@@ -79,7 +79,7 @@ export const jobRowFrom = (jobs: string): string => `
   left join ${waitingOf('j.ref')} on true
   left join ${readyOf('j')} on true
   left join lateral (
-    select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as position
+    select e.fence, e.worker, e.claimed_at, e.starting, array_position(e.refs, j.ref) as position
     from ${s}.leases e
     where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.released)
     order by e.fence

@@ -1,5 +1,7 @@
 import { farthest, LANES_MAX, READY_MAX } from '../../find.js'
 import type { Candidates, CountedPage, FindQuery, FoundPage } from '../../find.js'
+import { fingerprintOfError } from '../../rows/fingerprint.js'
+import { parentLabel } from '../../rows/parent-labels.js'
 import type { JobRow } from '../../store.js'
 import type { ListedBy, Way } from '../queries/find.js'
 import { optionsJson } from '../queries/sql-fragments.js'
@@ -105,6 +107,8 @@ function filtersOf(query: FindQuery): { lists: ListedBy[]; values: string[] } {
   const bind = (value: string): string => `$${3 + values.push(value)}`
   if (query.group !== undefined) lists.push({ by: 'grp', value: bind(query.group) })
   if (query.key !== undefined) lists.push({ by: 'key', value: bind(query.key) })
+  if (query.fingerprint !== undefined) lists.push({ by: 'failure', value: bind(query.fingerprint) })
+  if (query.parent !== undefined) lists.push({ by: 'label', value: bind(parentLabel(query.parent)) })
   if (query.label !== undefined) lists.push({ by: 'label', value: bind(query.label) })
   if (query.states !== undefined) lists.push({ by: 'states', states: query.states })
   if (query.names !== undefined || query.queues !== undefined)
@@ -150,6 +154,8 @@ function conditionsOf(query: FindQuery, from: number): { conditions: string[]; v
         `exists (select 1 from json_array_elements_text(coalesce(${optionsJson('options')}->'labels', '[]')) as label (value) where label.value = ${value})`,
       query.label,
     )
+  if (query.fingerprint !== undefined) add((value) => `${fingerprintOfError('error')} = ${value}`, query.fingerprint)
+  if (query.parent !== undefined) add((value) => `strpos(after, ${value}) > 0`, query.parent)
   if (query.key !== undefined) add((value) => `key = ${value}`, query.key)
   if (query.group !== undefined) add((value) => `grp = ${value}`, query.group)
   if (query.createdAfter !== undefined)

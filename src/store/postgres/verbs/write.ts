@@ -1,6 +1,7 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { labelsOf, mayHaveLabels } from '../../../job/definition/stored-options.js'
 import { isPlainJob } from '../../conflicts.js'
+import { parentLabel } from '../../rows/parent-labels.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
 import { haveMembers } from '../../verbs/groups.js'
 import { LaneMoved } from './lanes.js'
@@ -196,7 +197,7 @@ async function writeRows(session: Session, rows: readonly JobToWrite[], now: num
 }
 
 function insertFor({ queries }: Session, rows: readonly JobToWrite[]): string {
-  if (rows.some(({ job }) => mayHaveLabels(job.options))) return queries.insertLabelled
+  if (rows.some(({ job }) => mayHaveLabels(job.options) || parentsOf(job).length > 0)) return queries.insertLabelled
   return haveMembers(rows.map((row) => row.job)) ? queries.insertMembers : queries.insertJobs
 }
 
@@ -217,12 +218,24 @@ function columnsOf(session: Session, { job, turn, until }: JobToWrite): object {
     bytes,
     options: job.options,
     shape: job.shape,
-    labels: mayHaveLabels(job.options) ? labelsOf(job.options) : undefined,
+    labels: labelled(job),
     slot: job.unique?.key,
     until: until === undefined ? undefined : textOf(until),
     ...(job as Partial<PlannedJob>).planned,
     ...timesOf(job),
   }
+}
+
+/** Its labels and those of its parents. */
+function labelled(job: NewJob): readonly string[] | undefined {
+  const own = mayHaveLabels(job.options) ? labelsOf(job.options) : []
+  const all = [...own, ...parentsOf(job).map(parentLabel)]
+  return all.length === 0 ? undefined : all
+}
+
+function parentsOf(job: NewJob & Partial<PlannedJob>): readonly string[] {
+  const after = job.planned?.after
+  return typeof after === 'string' ? (JSON.parse(after) as string[]) : []
 }
 
 /** The number with the queue and name that it means, which the statement checks. */

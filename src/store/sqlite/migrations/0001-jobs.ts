@@ -1,3 +1,7 @@
+import { fingerprintOfError } from '../../rows/fingerprint.js'
+
+const fingerprint = fingerprintOfError('error')
+
 /**
  * A job's body is written once (`millrace_jobs`: what was given at enqueue). The job also has exactly one row in one of
  * two tables: `millrace_live` while it is unfinished, `millrace_history` once it ended. Only narrow rows move; a
@@ -43,14 +47,14 @@ create table millrace_clock_steps (
   seq integer primary key
 ) strict;
 
--- The labels of jobs that have any.
+-- The labels of jobs that have any; and the ids of their parents, each behind a control character, which no label has.
 create table millrace_labels (
   seq integer not null,
   label text not null,
   primary key (seq, label)
 ) strict, without rowid;
 
--- findJobs: the jobs of a label
+-- findJobs: the jobs of a label, the children of a job
 create index millrace_labels_label on millrace_labels (label, seq);
 
 create table millrace_live (
@@ -116,6 +120,9 @@ create table millrace_history (
 create index millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 -- findJobs: failed and cancelled jobs
 create index millrace_history_not_done on millrace_history (state, seq) where state <> 'done';
+-- findJobs: the jobs of an error group, by the fingerprint in their error (job/statistics/failure.ts)
+create index millrace_live_failure on millrace_live (${fingerprint}, seq) where error is not null;
+create index millrace_history_failure on millrace_history (${fingerprint}, seq) where error is not null;
 
 -- insertJobs: at most one unfinished job per (job, key), and one successor that is blocked until that job ends. The
 -- holder is the row with the highest turn. Each row is deleted when its own job ends, so neither job writes the other's

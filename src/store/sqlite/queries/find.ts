@@ -1,4 +1,5 @@
 import type { State } from '../../../job/rules/states.js'
+import { fingerprintOfError } from '../../rows/fingerprint.js'
 import { READY_MAX } from '../../find.js'
 import { jobRow } from './sql-fragments.js'
 
@@ -76,6 +77,17 @@ export const findQueries = {
   listLive: (way: Way): string => first([listed('millrace_live', '', '')(way)], way),
   listMembers: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_group', 'grp = ?')(way)], way),
   listKeyed: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_key', 'key = ?')(way)], way),
+  listFailures: (way: Way): string =>
+    first(
+      ['live', 'history'].map((table) =>
+        listed(
+          `millrace_${table}`,
+          `millrace_${table}_failure`,
+          `${fingerprintOfError('error')} = ? and error is not null`,
+        )(way),
+      ),
+      way,
+    ),
   listLabelled: (way: Way): string =>
     first([listed('millrace_labels', 'millrace_labels_label', 'label = ?')(way)], way),
   listLanes: (lanes: number, way: Way): string =>

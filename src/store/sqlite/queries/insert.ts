@@ -36,6 +36,10 @@ export const insertQueries = {
     select 1 as there
     from millrace_labels
     limit 1`,
+  /** Not those of parents. */
+  deleteOwnLabels: `
+    delete from millrace_labels
+    where seq = ? and label >= char(2)`,
   deleteLabelsRun: `
     delete from millrace_labels
     where seq between ? and ?`,

@@ -20,6 +20,12 @@ export const linkQueries = {
     set after = e.parents
     from (select value ->> 0 as job, value ->> 1 as parents from json_each(?)) e
     where id = e.job`,
+  labelParents: `
+    insert or ignore into millrace_labels (seq, label)
+    select j.seq, char(1) || parent.value
+    from json_each(?) e
+    cross join millrace_jobs j on j.id = e.value ->> 0
+    cross join json_each(e.value ->> 1) parent`,
   /** Only waiting jobs: a paused job stays paused, and becomes blocked when it is resumed. */
   blockJobs: `
     update millrace_live

@@ -1,3 +1,5 @@
+import { plainLane } from './sql-fragments.js'
+
 const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
 
 /** Schedules and their ledgers. */
@@ -79,6 +81,15 @@ export const scheduleQueries = {
     order by l.due_at
     limit ?`,
   /** In the order of claims: the first jobs of each lane, and suspects, which no lane lists. */
+  waitingBins: `
+    select n.queue, cast((w.due_at - ?1) / ?2 as integer) as bin, count(*) as count
+    from (
+      select l.lane, l.due_at from millrace_live l
+      where l.state in ('scheduled', 'retrying') and l.held is null and l.due_at <= ?3
+      order by l.due_at
+      limit ?4) w
+    cross join millrace_lanes n on n.lane = ${plainLane('w.lane')}
+    group by 1, 2`,
   readyDue: `
     with listed as (
       select l.seq, l.sort

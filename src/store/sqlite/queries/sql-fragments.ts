@@ -13,7 +13,8 @@ export function jobRow(from = 'millrace_jobs j\n    join'): string {
            coalesce(l.crashes, h.crashes) as crashes,
            coalesce(l.started_at, h.started_at) as started_at,
            h.settled_at, l.expires_at,
-           h.worker, h.result,
+           case when l.fence is null then h.worker else (select e.worker from millrace_leases e where e.fence = l.fence) end as worker,
+           h.result,
            coalesce(l.error, h.error) as error,
            coalesce(l.reason, h.reason) as reason,
            coalesce(l.log, h.log) as log,
@@ -26,6 +27,11 @@ export function jobRow(from = 'millrace_jobs j\n    join'): string {
 /** The lane of a job in `millrace_live`: that of its turn, if it has one (job/limits/turns.ts). */
 export function turnLane(lane: string, turn: string): string {
   return `coalesce(-(${lane} * ${TURN_SPAN} + ${turn}), ${lane})`
+}
+
+/** The lane of a live row, which may be that of a turn. */
+export function plainLane(lane: string): string {
+  return `case when ${lane} < 0 then -${lane} / ${TURN_SPAN} else ${lane} end`
 }
 
 /** A statement for a number of rows, built once for each number. */

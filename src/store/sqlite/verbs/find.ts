@@ -2,6 +2,8 @@ import { isFinal } from '../../../job/rules/states.js'
 import type { State } from '../../../job/rules/states.js'
 import { farthest, LANES_MAX, READY_MAX } from '../../find.js'
 import type { Candidates, CountedPage, FindQuery, FoundPage } from '../../find.js'
+import { fingerprintOfError } from '../../rows/fingerprint.js'
+import { parentLabel } from '../../rows/parent-labels.js'
 import type { JobRow } from '../../store.js'
 import { ALL, rangesOf } from './find-by-time.js'
 import type { NumberRange } from './find-by-time.js'
@@ -124,6 +126,8 @@ function listsOf(session: Session, query: FindQuery, { cursor, beyond }: Walk): 
     lists.push(session.statement(sql).get(WINDOW_MAX, cursor, beyond, ...values) as List)
   if (query.group !== undefined) list(queries.listMembers(way), query.group)
   if (query.key !== undefined) list(queries.listKeyed(way), query.key)
+  if (query.fingerprint !== undefined) list(queries.listFailures(way), query.fingerprint, query.fingerprint)
+  if (query.parent !== undefined) list(queries.listLabelled(way), parentLabel(query.parent))
   if (query.label !== undefined) list(queries.listLabelled(way), query.label)
   if (query.states !== undefined) list(statesList(session, query.states, way))
   const lanes = lanesOf(session, query)
@@ -172,6 +176,8 @@ function conditionsOf(query: FindQuery): { conditions: string[]; values: SqliteV
   }
   if (query.label !== undefined)
     add("exists (select 1 from json_each(j.options, '$.labels') where value = ?)", query.label)
+  if (query.fingerprint !== undefined) add(`${fingerprintOfError('coalesce(l.error, h.error)')} = ?`, query.fingerprint)
+  if (query.parent !== undefined) add('exists (select 1 from json_each(j.after) where value = ?)', query.parent)
   if (query.key !== undefined) add('j.key = ?', query.key)
   if (query.group !== undefined) add('j.grp = ?', query.group)
   if (query.createdAfter !== undefined) add('j.created_at > ?', query.createdAfter)

@@ -9,7 +9,7 @@ export function addLabels(session: Session, seq: number, options: string | null)
 
 /** Replaces the labels of a job whose options were changed. */
 export function replaceLabels(session: Session, seq: number, options: string | null): void {
-  session.statement(session.queries.deleteLabelsRun).run(seq, seq)
+  session.statement(session.queries.deleteOwnLabels).run(seq)
   addLabels(session, seq, options)
 }
 

@@ -155,7 +155,10 @@ interface MemberRow {
 }
 
 function putAfter(session: Session, rows: readonly (readonly [id: string, after: string])[]): void {
-  eachFew(rows, (few) => session.statement(session.queries.putAfter).run(few))
+  eachFew(rows, (few) => {
+    session.statement(session.queries.putAfter).run(few)
+    session.statement(session.queries.labelParents).run(few)
+  })
 }
 
 function eachFew(list: readonly unknown[], write: (few: string) => unknown): void {

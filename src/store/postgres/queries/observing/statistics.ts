@@ -153,6 +153,20 @@ export const statisticsQueries = {
     from (select * from ${s}.stats_moves m where m.number > 0 order by m.number) m
     where m.failures is not null and ($1::text is null or m.queue = $1) and ($2::text is null or m.name = $2)
       and m.at >= $3::text::bigint`,
+  /** The same of one group. */
+  readFailure: `
+    select f.queue, f.name, f.at, f.fingerprint, f.error, f.place, f.count, f.first_seen, f.last_seen, f.samples,
+           null::text as failures
+    from (
+      select * from ${s}.failures f
+      where f.fingerprint = $4 and f.at >= $3::text::bigint
+        and ($1::text is null or f.queue = $1) and ($2::text is null or f.name = $2)
+      order by f.fingerprint, f.at) f
+    union all
+    select m.queue, m.name, m.at, '', '', '', 0, m.at, m.at, '[]', m.failures
+    from (select * from ${s}.stats_moves m where m.number > 0 order by m.number) m
+    where m.failures is not null and ($1::text is null or m.queue = $1) and ($2::text is null or m.name = $2)
+      and m.at >= $3::text::bigint`,
   /** When these error groups were first seen. */
   firstSeen: `
     select k.fingerprint, k.first_seen

@@ -1,7 +1,6 @@
 import { TURN_SPAN } from '../../../../job/limits/turns.js'
+import { plainLane } from '../sql-fragments.js'
 
-/** The lane of a live row, which may be that of a turn. */
-const laneOf = (lane: string): string => `case when ${lane} < 0 then -${lane} / ${TURN_SPAN} else ${lane} end`
 const readyIn = (lanes: string): string =>
   `select l.due_at from millrace_live l where l.lane ${lanes} and l.state = 'ready' and l.fence is null and l.streak < 2`
 const ofLane = readyIn('= n.lane')
@@ -81,7 +80,7 @@ export const statisticsQueries = {
     union all
     select n.queue, w.state, count(*), null
     from (${['scheduled', 'retrying', 'blocked', 'paused', 'parked'].map(waitingIn).join(' union all ')}) w
-    cross join millrace_lanes n on n.lane = ${laneOf('w.lane')}
+    cross join millrace_lanes n on n.lane = ${plainLane('w.lane')}
     group by n.queue, w.state
     union all
     -- What workers hold: it runs, or waits in advance for a slot.
@@ -89,7 +88,7 @@ export const statisticsQueries = {
     from millrace_leases e
     cross join json_each(e.jobs) held
     cross join millrace_live l on l.seq = held.value and l.fence = e.fence
-    cross join millrace_lanes n on n.lane = ${laneOf('l.lane')}
+    cross join millrace_lanes n on n.lane = ${plainLane('l.lane')}
     where l.state = 'running'
     group by n.queue, l.state
     union all
@@ -104,6 +103,15 @@ export const statisticsQueries = {
     from millrace_lanes n
     cross join millrace_failures f on f.queue = n.queue and f.name = n.name and f.at >= ?3
     where (?1 is null or n.queue = ?1) and (?2 is null or n.name = ?2)
+    union all
+    select queue, name, at, '', '', '', 0, at, at, '[]', failures
+    from millrace_stats_moves
+    where failures is not null and (?1 is null or queue = ?1) and (?2 is null or name = ?2) and at >= ?3`,
+  /** The same of one group. */
+  readFailure: `
+    select queue, name, at, fingerprint, error, place, count, first_seen, last_seen, samples, null as failures
+    from millrace_failures
+    where fingerprint = ?4 and at >= ?3 and (?1 is null or queue = ?1) and (?2 is null or name = ?2)
     union all
     select queue, name, at, '', '', '', 0, at, at, '[]', failures
     from millrace_stats_moves

@@ -107,6 +107,37 @@ test('of requested changes and pauses', async () => {
   expect(await count(() => store.resumeQueue('q'))).toBe(1)
 })
 
+test('of a claim without limits', async () => {
+  await store.addWorker({ id: 'plain', host: 'here', pid: 1 })
+  await insert([job({ name: 'unlimited' })])
+  const claim = { worker: 'plain', fence: 999, max: 1, starting: 1, rooms: new Map(), suspects: 'none' as const }
+  expect(await count(() => store.claimJobs({ ...claim, names: ['unlimited'] }))).toBe(1)
+})
+
+test('of claims under limits', async () => {
+  await store.addWorker({ id: 'limited', host: 'here', pid: 1 })
+  let fence = 1_000
+  const limits = new Map([
+    ['rated', { limit: { max: 100, isKeyed: true }, rate: { max: 6, perMs: 60_000, isKeyed: false } }],
+  ])
+  const room = { names: ['rated'], max: 2, starting: 2, rooms: new Map(), suspects: 'none' as const, limits }
+  const claim = async (): Promise<number> => {
+    const { jobs } = await store.claimLimited({ worker: 'limited', fence: (fence += 1), ...room })
+    return jobs.length
+  }
+  expect(await count(claim)).toBe(1)
+  const turned = (key: number): NewJob => job({ name: 'rated', turn: { limit: key, rate: null, weight: null } })
+  await insert(Array.from({ length: 10 }, (_, key) => turned(key)))
+  // The first claim of a job makes its row, under locks.
+  expect(await count(claim)).toBe(4)
+  expect(await count(claim)).toBe(2)
+  // Of two at once the second one finds that the first one took jobs, and reads again under locks: nothing is left.
+  let taken: number[] = []
+  expect(await count(async () => (taken = await Promise.all([claim(), claim()])))).toBe(6)
+  expect(taken.toSorted((a, b) => a - b)).toEqual([0, 2])
+  expect(await count(claim)).toBe(1)
+})
+
 test('of schedules', async () => {
   const put = { id: 's', spec: '{}', createdAt: 1, pausedAt: null, nextAt: 5 }
   expect(await count(() => store.schedules.putSchedule(put, null))).toBe(2)

@@ -137,3 +137,23 @@ test('a stopped worker reads no requests, and a started one reads them in time w
   await pass(10_000)
   expect(read.mock.calls.length).toBe(0)
 })
+
+test('a worker with jobs under a rate claims no others until there may be some', async () => {
+  const ran: string[] = []
+  const rated = job<number>('rated', { run: () => void ran.push('rated'), rate: { max: 1, per: '100ms' } })
+  const plain = job('plain', { run: () => void ran.push('plain') })
+  const { mill, store } = await begin({ jobs: [rated, plain], poll: '1h' })
+  await mill.enqueueMany(
+    rated,
+    Array.from({ length: 100 }, (_, n) => n),
+  )
+  await mill.start()
+  await pass(50)
+  const claims = vi.spyOn(store, 'claimJobs')
+  for (let n = 0; n < 50; n += 1) await pass(100)
+  expect(ran.length).toBeGreaterThan(20)
+  expect(claims.mock.calls.length).toBe(0)
+  await mill.enqueue(plain)
+  await pass(50)
+  expect(ran).toContain('plain')
+})

@@ -73,6 +73,10 @@ export class Worker {
   /** The last claim without limits found that queues have limits, or that jobs with keys are ready. */
   #hasLimited = false
   #isLimitedFirst = false
+  /** The last claim without limits found no job, so that only jobs under limits are claimed until the next wake-up. */
+  #isPlainDry = false
+  /** Counts the wake-ups that may stand for a new job. */
+  #wakeUps = 0
   /** A job waits for a slot of its limit, which a settlement of any process may free. */
   #waitsForSlot = false
   #stopHints: Cancel | undefined
@@ -96,9 +100,9 @@ export class Worker {
       options: () => this.#options,
       workerId: () => this.workerId ?? '',
       isDraining: () => this.#quarantine.isDraining,
-      wake: () => this.wake(),
+      wake: () => this.#again(),
       // A drain or the return of jobs waits for this write.
-      written: () => (this.#quarantine.isDraining || this.#returning) && this.wake(),
+      written: () => (this.#quarantine.isDraining || this.#returning) && this.#again(),
       left: (claim) => this.#quarantine.remove(claim),
     })
     this.#quarantine = new Quarantine(parts, () => this.wake())
@@ -135,7 +139,8 @@ export class Worker {
     this.#lease = await this.#takeLease()
     this.#stopHints = this.#parts.store.changes.onHint((hint) => {
       // Also when a change was requested: the claim's answer says until when a queue is paused.
-      if (hint.ready || hint.requested || (hint.settled && this.#waitsForSlot)) this.wake()
+      if (hint.ready || hint.requested) this.wake()
+      else if (hint.settled && this.#waitsForSlot) this.#again()
     })
     this.#requests.start()
     this.#pollAgain()
@@ -151,6 +156,13 @@ export class Worker {
 
   /** There may be work. Cheap: calls during a round make one further round. */
   wake(): void {
+    this.#wakeUps += 1
+    this.#isPlainDry = false
+    this.#again()
+  }
+
+  /** There may be room for work that was known before. */
+  #again(): void {
     if (this.#lease !== undefined) void this.#rounds.request()
   }
 
@@ -238,6 +250,7 @@ export class Worker {
 
   /** Jobs under limits are claimed by themselves. Both kinds come first in turn, so that neither takes every slot. */
   async #claimKinds(plan: PlannedClaim, lease: Lease): Promise<void> {
+    if (this.#isPlainDry && this.#isAnyLimited()) return void (await this.#claimOf('limited', plan, lease))
     this.#isLimitedFirst = this.#isAnyLimited() && !this.#isLimitedFirst
     const [first, second]: readonly ClaimKind[] = this.#isLimitedFirst ? ['limited', 'plain'] : ['plain', 'limited']
     const taken = await this.#claimOf(first as ClaimKind, plan, lease)
@@ -286,8 +299,12 @@ export class Worker {
     const rooms = this.#inFlight.slots.rooms(this.#options.queues)
     const request = { worker, fence, queues, rooms, max, starting, suspects }
     if (kind === 'plain') {
+      const wakeUps = this.#wakeUps
       const claimed = await store.leases.claimJobs({ ...request, ...registry.unlimited() })
       this.#hasLimited = claimed.limited === true
+      // A full queue of this worker may have jobs that its own settlements make room for.
+      const sawAll = queues === undefined && ![...rooms.values()].includes(0) && claimed.suspectStreak === null
+      this.#isPlainDry = sawAll && claimed.jobs.length === 0 && wakeUps === this.#wakeUps
       return { ...claimed, starting }
     }
     const limits = registry.limits()
@@ -325,7 +342,7 @@ export class Worker {
     this.#quarantine.observeClaim(kind, claimed, fence, lease.worker)
     this.#inFlight.take(claimed, fence, starting, kind === 'limited')
     this.#wakeAtResume(kind, claimed.resumesInMs)
-    if (claimed.jobs.length > 0) this.wake()
+    if (claimed.jobs.length > 0) this.#again()
   }
 
   /** The lease was lost: aborts running handlers, drops all claims, and registers the worker under a new id. */
@@ -394,7 +411,7 @@ export class Worker {
     else
       this.#resumeTimers.set(
         kind,
-        this.#parts.world.timers.after(inMs, () => this.wake()),
+        this.#parts.world.timers.after(inMs, () => (kind === 'plain' ? this.wake() : this.#again())),
       )
   }
 }

@@ -51,6 +51,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/job/limits/limits.ts#STEPS_PER_WINDOW',
       'src/job/limits/limits.ts#CLAIMS_PER_WINDOW',
       'src/job/limits/limits.ts#CLAIM_PACE_MS',
+      'src/store/postgres/verbs/limits.ts#SWEEP_FROM',
       'src/mill/worker-reports.ts#REPORT_MS',
       'src/observe/health/health.ts#CHECK_MS',
       'src/observe/health/health.ts#ANNOUNCE_MS',

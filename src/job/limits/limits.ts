@@ -111,7 +111,7 @@ export interface Admitted {
 }
 
 /** Jobs are held in advance only where a limit has at least this many free slots, and then in half of them: a held job has a slot that another process could use. */
-const HOLD_FROM_FREE = 50
+export const HOLD_FROM_FREE = 50
 
 /** Whether jobs under these limits may be held in advance while no slot is taken. */
 export function mayEverHold(job: JobLimits | undefined, ofQueue: QueueLimits | undefined): boolean {

@@ -40,7 +40,7 @@ import { readQueueState } from '../verbs/outages.js'
 import { NO_PICK } from '../../job/limits/outage.js'
 import type { Probe } from '../../job/limits/outage.js'
 import type { LimitedClaimed, LimitedClaimRequest, QueueLimitsChange, QueueState } from '../limits.js'
-import { claimLimited } from './verbs/limits.js'
+import { LimitedClaims } from './verbs/limits.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
@@ -111,6 +111,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #run: Runner
   readonly #verbs: VerbRunner
   readonly #lastClaim: LastClaim
+  readonly #limitedClaims: LimitedClaims
   readonly #inserts: WriteBatcher<readonly NewJob[], void>
   readonly #keyedInserts: KeyedInserts
   readonly #commands: Commands
@@ -135,6 +136,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#hints = new Hints(opened.self)
     this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
     this.#lastClaim = new LastClaim(world)
+    this.#limitedClaims = new LimitedClaims(
+      (work) => this.#plain(this.#work, work),
+      // Like other claims it is not flushed, and no enqueue or settlement waits behind its lock.
+      (work) => this.#run.transact(work, undefined, this.#work),
+    )
     this.#inserts = new WriteBatcher({
       write: (lists) => this.#insertPlain(lists.flat()),
       weigh: weightOf,
@@ -265,12 +271,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   claimLimited(request: LimitedClaimRequest): Promise<LimitedClaimed> {
-    return claimLimited(
-      request,
-      (work) => this.#plain(this.#work, work),
-      // Like other claims it is not flushed, and no enqueue or settlement waits behind its lock.
-      (work) => this.#run.transact(work, undefined, this.#work),
-    )
+    return this.#limitedClaims.claim(request)
   }
 
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {

@@ -189,6 +189,11 @@ create table millrace.leftovers (
   due_at bigint not null
 );
 
+create table millrace.limit_claims (
+  scope text not null,
+  version bigint not null
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=1000);
+
 create table millrace.link_todos (
   number bigint generated always as identity not null,
   parent bigint not null,
@@ -455,6 +460,8 @@ alter table millrace.lanes add constraint lanes_queue_name_key UNIQUE (queue, na
 alter table millrace.leases add constraint leases_pkey PRIMARY KEY (fence);
 
 alter table millrace.leftovers add constraint leftovers_pkey PRIMARY KEY (number);
+
+alter table millrace.limit_claims add constraint limit_claims_pkey PRIMARY KEY (scope);
 
 alter table millrace.link_todos add constraint link_todos_pkey PRIMARY KEY (number);
 

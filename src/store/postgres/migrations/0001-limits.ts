@@ -21,6 +21,12 @@ export const limits = (schema: string): readonly string[] => [
   ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000)`,
   // claimLimited: rows that no longer count
   `create index windows_until on ${schema}.windows (until)`,
+  // claimLimited: how many claims there were of a job or a queue with limits. A claim that read what is in use before another
+  // one took jobs finds a higher number, and takes none.
+  `create table ${schema}.limit_claims (
+    scope text primary key,
+    version bigint not null
+  ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000)`,
   // claimLimited: the turn that was served last in each lane
   `create table ${schema}.turns (
     lane integer primary key,

@@ -1,13 +1,20 @@
 import type { Candidate, InUse } from '../../../job/limits/limits.js'
-import { stepOf } from '../../../job/limits/limits.js'
-import { laneOfTurn, turnsOfLane } from '../../../job/limits/turns.js'
+import { mayEverHold, stepOf } from '../../../job/limits/limits.js'
+import { laneOfTurn } from '../../../job/limits/turns.js'
 import { numberOf, numberOrNull } from '../../rows/columns.js'
 import type { Numeric } from '../../rows/columns.js'
 import type { LimitedClaimed, LimitedClaimRequest } from '../../limits.js'
 import type { ClaimedJob } from '../../store.js'
 import { limitsOfRows } from '../../verbs/queue-limits.js'
-import { answerOf, planLimited, takeLimited } from '../../verbs/limits.js'
-import type { FoundLane, FoundLanes, LimitedSuspect, LimitedTaking, LimitSteps } from '../../verbs/limits.js'
+import { answerOf, isNothing, planLimited, takeLimited } from '../../verbs/limits.js'
+import type {
+  FoundLane,
+  FoundLanes,
+  LimitedPlan,
+  LimitedSuspect,
+  LimitedTaking,
+  LimitSteps,
+} from '../../verbs/limits.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
@@ -17,20 +24,61 @@ import { withPositions } from './sequences.js'
 type Run = <T>(work: (session: Session) => Promise<T>) => Promise<T>
 
 /**
- * Claims under limits. A first read finds whether there is anything to claim, without a lock. Then claims of the same
- * jobs and queues run one after the other: each statement after the lock sees what the claims before it wrote.
+ * Claims under limits: one statement reads all that the claim decides from, and one takes the jobs. Each commits by itself.
+ * The second refuses when another claim of the same jobs or queues took some in between; then this one is made again under
+ * locks, where the others wait for it.
  */
-export async function claimLimited(request: LimitedClaimRequest, plain: Run, whole: Run): Promise<LimitedClaimed> {
-  const found = await plain((session) => new PostgresLimits(session).findLanes(request))
-  if (!found.alive || found.lanes.length === 0) return nothing(found)
-  return whole(async (session) => {
-    const steps = new PostgresLimits(session)
-    await steps.lock(found.lanes)
-    const current = await steps.findLanes(request)
-    const plan = await awaitVerb(planLimited(steps, request, onlyLocked(current, found)))
-    const claimed = await awaitVerb(takeLimited(steps, request, plan))
-    return { ...claimed, jobs: await withPositions(session, claimed.jobs) }
-  })
+export class LimitedClaims {
+  readonly #plain: Run
+  readonly #whole: Run
+  readonly #sweep = new Sweep()
+
+  constructor(plain: Run, whole: Run) {
+    this.#plain = plain
+    this.#whole = whole
+  }
+
+  async claim(request: LimitedClaimRequest): Promise<LimitedClaimed> {
+    const { steps, plan, claimed } = await this.#plain((session) => claimUnlocked(session, request))
+    const done = claimed ?? (await this.#whole((session) => claimLocked(session, request, plan.found)))
+    await this.#sweep.after(steps, plan, done.jobs.length, this.#plain)
+    return done
+  }
+}
+
+interface Unlocked {
+  readonly steps: PostgresLimits
+  readonly plan: LimitedPlan
+  /** Undefined when it must be made under locks. */
+  readonly claimed: LimitedClaimed | undefined
+}
+
+async function claimUnlocked(session: Session, request: LimitedClaimRequest): Promise<Unlocked> {
+  const steps = new PostgresLimits(session)
+  const found = await steps.findLanes(request)
+  const plan = await awaitVerb(planLimited(steps, request, found))
+  if (isNothing(plan)) return { steps, plan, claimed: answerOf(plan, []) }
+  if (plan.tooLate.size > 0 || plan.quarantined > 0 || !steps.expect(plan)) return { steps, plan, claimed: undefined }
+  const taken = await awaitVerb(takeLimited(steps, request, plan))
+  const claimed = steps.wasRefused ? undefined : await withItems(session, taken)
+  return { steps, plan, claimed }
+}
+
+async function claimLocked(
+  session: Session,
+  request: LimitedClaimRequest,
+  before: FoundLanes,
+): Promise<LimitedClaimed> {
+  const steps = new PostgresLimits(session)
+  await session.query(session.queries.lockLimits, JSON.stringify(scopesOf(before.lanes)))
+  const current = await steps.findLanes(request)
+  const plan = await awaitVerb(planLimited(steps, request, onlyLocked(current, before)))
+  steps.expect(plan)
+  return withItems(session, await awaitVerb(takeLimited(steps, request, plan)))
+}
+
+async function withItems(session: Session, claimed: LimitedClaimed): Promise<LimitedClaimed> {
+  return { ...claimed, jobs: await withPositions(session, claimed.jobs) }
 }
 
 /** A lane that came to have jobs meanwhile is not locked: its hint causes another claim. */
@@ -39,9 +87,29 @@ function onlyLocked(current: FoundLanes, { lanes }: FoundLanes): FoundLanes {
   return { ...current, lanes: current.lanes.filter(({ lane }) => locked.has(lane)) }
 }
 
-function nothing(found: FoundLanes): LimitedClaimed {
-  const admitted = { chosen: [], starting: 0, turns: new Map(), waitsForSlot: false, opensAt: Infinity }
-  return answerOf({ found, admitted, quarantined: 0, suspectStreak: null, tooLate: new Map() }, [])
+/** What claims of these lanes count against each other, in the order in which every claim locks it. */
+function scopesOf(lanes: readonly Pick<FoundLane, 'name' | 'queue'>[]): string[] {
+  return [...new Set(lanes.flatMap(({ name, queue }) => [`job ${name}`, `queue ${queue}`]))].toSorted()
+}
+
+/** After this many rows were written that will not count one day, those that do not count any more are deleted. */
+const SWEEP_FROM = 200
+
+/** Deletes slots and starts that do not count any more: seldom, since a claim would pay for looking at all of them. */
+class Sweep {
+  #slots = 0
+  #starts = 0
+
+  async after(steps: PostgresLimits, { admitted, found }: LimitedPlan, taken: number, run: Run): Promise<void> {
+    if (taken === 0) return
+    this.#slots += admitted.chosen.reduce((sum, { gates }) => sum + gates.slots.length, 0)
+    this.#starts += admitted.chosen.reduce((sum, { gates }) => sum + gates.rates.length, 0)
+    const [slots, starts] = [this.#slots >= Math.max(SWEEP_FROM, steps.storedSlots), this.#starts >= SWEEP_FROM]
+    if (slots) this.#slots = 0
+    if (starts) this.#starts = 0
+    if (slots) await run((session) => session.query(session.queries.dropSlots))
+    if (starts) await run((session) => session.query(session.queries.dropWindows, String(found.now)))
+  }
 }
 
 /** The most suspects of one lane that a claim reads. */
@@ -50,30 +118,43 @@ const SUSPECTS_MAX = 1_000
 /** The steps of `store/verbs/limits.ts`. */
 class PostgresLimits implements LimitSteps {
   readonly #session: Session
+  readonly #turns = new Map<number, number[]>()
+  readonly #candidates = new Map<number, Candidate[]>()
+  readonly #inUse = { slots: new Map<string, number>(), rates: new Map<string, WindowInUse>() }
+  #versions: ReadonlyMap<string, number> = new Map()
+  #withSuspects: ReadonlySet<number> = new Set()
+  #expected: readonly { readonly scope: string; readonly version: number }[] = []
+  #storedSlots = 0
+  #wasRefused = false
 
   constructor(session: Session) {
     this.#session = session
   }
 
-  async lock(lanes: readonly FoundLane[]): Promise<void> {
-    const scopes = lanes.flatMap(({ name, queue }) => [`limit job ${name}`, `limit queue ${queue}`])
-    await this.#session.query(this.#session.queries.lockLimits, JSON.stringify([...new Set(scopes)]))
+  /** The claim before this one took jobs after `findLanes` had read. */
+  get wasRefused(): boolean {
+    return this.#wasRefused
   }
 
-  async findLanes({ worker, limits }: LimitedClaimRequest): Promise<FoundLanes> {
-    const names = JSON.stringify([...limits.keys()])
-    const [row] = await this.#session.query<FoundRow>(
-      this.#session.queries.limitedLanes,
+  /** The rows of slots of the buckets that were read, also those that count no more. */
+  get storedSlots(): number {
+    return this.#storedSlots
+  }
+
+  async findLanes(request: LimitedClaimRequest): Promise<FoundLanes> {
+    const row = await this.#session.one<FoundRow>(
+      this.#session.queries.readLimited,
       this.#session.nowText,
-      worker,
-      names,
+      request.worker,
+      ...givenOf(request),
     )
-    const lanes = JSON.parse(row?.lanes ?? '[]') as LaneRow[]
+    const lanes = JSON.parse(row.lanes ?? '[]') as LaneRow[]
     const queues = limitsOfRows(lanes)
+    this.#read(row, lanes)
     return {
-      now: numberOf(row?.now),
-      alive: row?.alive === true,
-      failing: row?.failing == null ? undefined : failingOf(row.failing),
+      now: numberOf(row.now),
+      alive: row.alive,
+      failing: row.failing == null ? undefined : failingOf(row.failing),
       lanes: lanes.map(({ lane, queue, name, last, whole }) => {
         const ofQueue = queues.get(queue)
         const isLimited = ofQueue !== undefined && Object.keys(ofQueue).length > 0
@@ -82,30 +163,48 @@ class PostgresLimits implements LimitSteps {
     }
   }
 
-  async nextTurns(lanes: readonly FoundLane[], most: number): Promise<Map<number, readonly number[]>> {
-    const ranges = lanes.flatMap((lane) => rotationOf(lane).map((range) => ({ ...range, lane: lane.lane })))
-    const given = JSON.stringify(ranges.map(({ first, last }, no) => ({ no, first, last })))
-    const rows = await this.#session.query<{ no: Numeric; turn: Numeric }>(
-      this.#session.queries.nextTurns,
-      given,
-      String(most),
-    )
-    const turns = new Map<number, number[]>(lanes.map(({ lane }) => [lane, []]))
-    for (const { no, turn } of rows) {
-      const range = ranges[numberOf(no)]
-      if (range !== undefined) turns.get(range.lane)?.push(numberOf(turn))
+  #read({ candidates, slots, rates, versions }: FoundRow, lanes: readonly LaneRow[]): void {
+    for (const [lane, turn, ref, sort, rateTurn, weight] of JSON.parse(candidates ?? '[]') as CandidateTuple[]) {
+      const turns = this.#turns.get(lane)
+      if (turns === undefined) this.#turns.set(lane, [turn])
+      else if (turns.at(-1) !== turn) turns.push(turn)
+      const known = this.#candidates.get(turn)
+      const candidate = { ref, turn, sort, rateTurn, weight }
+      if (known === undefined) this.#candidates.set(turn, [candidate])
+      else known.push(candidate)
     }
-    return turns
+    for (const [bucket, used, stored] of JSON.parse(slots ?? '[]') as [string, number, number][]) {
+      this.#inUse.slots.set(bucket, used)
+      this.#storedSlots += stored
+    }
+    for (const [bucket, used, freesAt, lastsUntil] of JSON.parse(rates ?? '[]') as [string, number, number, number][])
+      this.#inUse.rates.set(bucket, { used, freesAt, lastsUntil })
+    this.#versions = new Map(JSON.parse(versions ?? '[]') as [string, number][])
+    this.#withSuspects = new Set(lanes.filter(({ suspects }) => suspects).map(({ lane }) => lane))
   }
 
-  async readTurns(turns: readonly number[], most: number): Promise<Candidate[]> {
-    const rows = await this.#session.query<CandidateRow>(this.#session.queries.readTurns, arrayOf(turns), String(most))
-    return rows.map((row) => candidateOf(row, numberOf(row.turn)))
+  /** The next turns were read with the lanes. */
+  nextTurns(lanes: readonly FoundLane[]): Map<number, readonly number[]> {
+    return new Map(lanes.map(({ lane }) => [lane, this.#turns.get(lane) ?? []]))
+  }
+
+  readTurns(turns: readonly number[]): Candidate[] {
+    return turns.flatMap((turn) => this.#candidates.get(turn) ?? [])
+  }
+
+  /** The claims that `take` expects to have been the last. False when a job or a queue is claimed under limits for the first time. */
+  expect({ admitted }: Pick<LimitedPlan, 'admitted'>): boolean {
+    const scopes = scopesOf(admitted.chosen.map(({ lane }) => lane))
+    this.#expected = scopes.flatMap((scope) => {
+      const version = this.#versions.get(scope)
+      return version === undefined ? [] : [{ scope, version }]
+    })
+    return this.#expected.length === scopes.length
   }
 
   async readSuspects(lanes: readonly FoundLane[]): Promise<LimitedSuspect[]> {
     // Where the job has no limit, the claim without limits takes its suspects.
-    const whole = lanes.filter(({ isWhole }) => isWhole).map(({ lane }) => lane)
+    const whole = lanes.filter(({ lane, isWhole }) => isWhole && this.#withSuspects.has(lane)).map(({ lane }) => lane)
     if (whole.length === 0) return []
     const rows = await this.#session.query<SuspectRow>(
       this.#session.queries.limitedSuspects,
@@ -119,8 +218,9 @@ class PostgresLimits implements LimitSteps {
   }
 
   async readInUse(slots: readonly string[], rates: readonly string[], now: number): Promise<InUse> {
+    // The lanes were read with what is in use of the buckets of their jobs; buckets of suspects may be others.
+    if (this.#withSuspects.size === 0 || slots.length + rates.length === 0) return this.#inUse
     const inUse = { slots: new Map<string, number>(), rates: new Map<string, WindowInUse>() }
-    if (slots.length + rates.length === 0) return inUse
     const given = [JSON.stringify(slots), JSON.stringify(rates), String(now)] as const
     for (const row of await this.#session.query<InUseRow>(this.#session.queries.limitsInUse, ...given)) {
       const used = numberOf(row.used)
@@ -155,8 +255,6 @@ class PostgresLimits implements LimitSteps {
         until: now + perMs,
       })),
     )
-    if (slots.length > 0) await this.#session.query(queries.dropSlots)
-    if (starts.length > 0) await this.#session.query(queries.dropWindows, String(now))
     const shared = [request.worker, String(request.fence), String(now)] as const
     const [rowsOfSlots, rowsOfStarts] = [JSON.stringify(slots), JSON.stringify(starts)]
     const [row] =
@@ -176,17 +274,27 @@ class PostgresLimits implements LimitSteps {
             rowsOfSlots,
             rowsOfStarts,
             JSON.stringify([...admitted.turns].map(([lane, last]) => ({ lane, last }))),
+            JSON.stringify(this.#expected),
           )
+    this.#wasRefused = row?.refused === true
     return claimedJobs(bodiesOf(row?.jobs ?? null), lanesOf(row?.lanes ?? null), request.fence)
   }
 }
 
-/** The rotation: the turns after the last one, then the jobs without a key, then the turns up to the last one. */
-function rotationOf({ lane, isWhole, last }: FoundLane): { readonly first: number; readonly last: number }[] {
-  const { first, last: highest } = turnsOfLane(lane)
-  const itself = isWhole ? [{ first: lane, last: lane }] : []
-  if (last === null || last >= 0) return [{ first, last: highest }, ...itself]
-  return [{ first: last + 1, last: highest }, ...itself, { first, last }]
+/** The parameters of the statement: limits, how much to read, and which lanes are claimed. */
+function givenOf({ limits, names, queues, rooms, starting, max }: LimitedClaimRequest): (string | null)[] {
+  const neverHeld = [...limits].filter(([, each]) => !mayEverHold(each, undefined)).map(([name]) => name)
+  const full = [...rooms].filter(([, left]) => left <= 0).map(([queue]) => queue)
+  return [
+    JSON.stringify([...limits.keys()]),
+    JSON.stringify(neverHeld),
+    // One more than can be taken: whether another job waits, and for what, is part of the answer.
+    String(1 + Math.min(max, starting)),
+    String(1 + max),
+    names === undefined ? null : JSON.stringify(names),
+    queues === undefined ? null : JSON.stringify(queues),
+    JSON.stringify(full),
+  ]
 }
 
 function candidateOf({ ref, sort, rate_turn, weight }: CandidateRow, turn: number): Candidate {
@@ -199,9 +307,22 @@ interface FoundRow {
   readonly alive: boolean
   /** JSON of the lanes whose attempts fail; null without any. */
   readonly failing: string | null
-  /** JSON of the lanes; null without any. */
+  /** JSON of each of these; null without any. */
   readonly lanes: string | null
+  readonly candidates: string | null
+  readonly slots: string | null
+  readonly rates: string | null
+  readonly versions: string | null
 }
+
+type CandidateTuple = readonly [
+  lane: number,
+  turn: number,
+  ref: number,
+  sort: number,
+  rateTurn: number | null,
+  weight: number | null,
+]
 
 interface LaneRow {
   readonly lane: number
@@ -212,6 +333,8 @@ interface LaneRow {
   readonly ratePer: number | null
   readonly last: number | null
   readonly whole: boolean
+  /** There may be suspects. */
+  readonly suspects: boolean
 }
 
 interface CandidateRow {
@@ -242,6 +365,8 @@ interface InUseRow {
 }
 
 interface TakenRow {
+  /** Another claim took jobs since the lanes were read: nothing was taken. */
+  readonly refused?: boolean
   readonly jobs: string | null
   readonly lanes: string | null
 }

@@ -13,6 +13,8 @@ const usage = 'usage: npm run model -- [--programs N] [--minutes N] [--store sql
 /** The programs are tests, so they are compiled beside the package and never published with it. */
 const at = (file) => new URL(`../.cache/campaign/test/model/${file}`, import.meta.url).href
 
+const SERVER = new URL('../.cache/campaign/test/postgres/campaign-server.js', import.meta.url).href
+
 /** So many programs have one seed: lanes take them one seed after the other, so that a seed is the same on any machine. */
 const CHUNK = 50
 
@@ -42,7 +44,7 @@ async function main() {
     return
   }
   if (!(await compileCampaign())) return
-  const server = values.store === 'postgres' ? await (await import(at('server.js'))).startServer() : undefined
+  const server = values.store === 'postgres' ? await (await import(SERVER)).startServer() : undefined
   try {
     await campaign({ programs, minutes, seed, store: values.store, url: server?.url })
   } finally {

@@ -14,6 +14,8 @@ const usage =
 /** The scenarios are tests, so they are compiled beside the package and never published with it. */
 const at = (file) => new URL(`../.cache/campaign/test/seams/${file}`, import.meta.url).href
 const POSTGRES = new URL('../.cache/campaign/test/campaign/postgres.js', import.meta.url).href
+const SERVER = new URL('../.cache/campaign/test/postgres/campaign-server.js', import.meta.url).href
+const SQLITE = new URL('../.cache/campaign/src/testing/simulation/sqlite-engine.js', import.meta.url).href
 
 if (process.send === undefined) await main()
 else process.once('message', (share) => void runShare(share))
@@ -48,15 +50,10 @@ async function main() {
   if (!(await compileCampaign())) return
   const { SCENARIO_NAMES } = await import(at('seams.js'))
   const names = values.scenario === undefined ? SCENARIO_NAMES : [values.scenario]
-  const server = isPostgres ? await (await import(POSTGRES)).startServer() : undefined
   const until = Date.now() + values.minutes * 60_000
-  const share = { store: values.store, url: server?.url, names, groups, until, seed: Number(values.seed) }
-  try {
-    if (values.at !== undefined) await repeat(share, values)
-    else await campaign(share)
-  } finally {
-    await server?.stop()
-  }
+  const share = { store: values.store, names, groups, until, seed: Number(values.seed) }
+  if (values.at !== undefined) await repeat(share, values)
+  else await campaign(share)
 }
 
 /** Statements are seams of PostgreSQL only. */
@@ -64,9 +61,9 @@ function groupsOf(isPostgres) {
   return isPostgres ? ['store', 'statements', 'callbacks'] : ['store', 'callbacks']
 }
 
-async function repeat({ url, names, groups }, { at: text, fault }) {
+async function repeat({ store, names, groups }, { at: text, fault }) {
   const [{ runCase }, { seamOf }] = [await import(at('seams.js')), await import(at('seam.js'))]
-  const opened = await open(url)
+  const opened = await open(store)
   const strike = { seam: seamOf(text), fault }
   const { error, trace, isStruck } = await runCase({ scenario: names[0], group: groups[0], strike }, opened.openEngine)
   console.log(trace.join('\n'))
@@ -82,7 +79,8 @@ async function campaign(share) {
   const sum = { done: 0, all: 0, missed: 0, failed: 0 }
   const one = (index) =>
     new Promise((resolve, reject) => {
-      const child = fork(new URL(import.meta.url))
+      // Most of what a case makes is garbage at once: a larger nursery collects it for less.
+      const child = fork(new URL(import.meta.url), { execArgv: ['--max-semi-space-size=64'] })
       child.send({ ...share, index, shares })
       child.on('message', (told) => {
         for (const key of Object.keys(sum)) sum[key] += told[key] ?? 0
@@ -102,9 +100,9 @@ async function campaign(share) {
   process.exitCode = sum.failed > 0 ? 1 : 0
 }
 
-async function runShare({ store, url, names, groups, until, seed, index, shares }) {
+async function runShare({ store, names, groups, until, seed, index, shares }) {
   const { listCases, runCase, shuffled, describeFailure } = await import(at('seams.js'))
-  const { openEngine, close } = await open(url)
+  const { openEngine, close } = await open(store)
   const cases = shuffled(await listCases(names, groups, openEngine), seed).filter((_, i) => i % shares === index)
   process.send({ all: cases.length })
   let told = { done: 0, missed: 0, failed: 0 }
@@ -123,10 +121,15 @@ async function runShare({ store, url, names, groups, until, seed, index, shares 
   process.disconnect()
 }
 
-async function open(url) {
-  if (url === undefined) return { openEngine: undefined, close: async () => undefined }
-  const { engine, close } = await (await import(POSTGRES)).openPostgres(url)
-  return { openEngine: () => engine.empty(), close }
+/** Each share has a server of its own: the census is read again when a transaction has ended anywhere on the server. */
+async function open(store) {
+  if (store === 'sqlite') {
+    const engine = await (await import(SQLITE)).SqliteEngine.open()
+    return { openEngine: async () => engine.empty(), close: async () => undefined }
+  }
+  const server = await (await import(SERVER)).startServer()
+  const { engine, close } = await (await import(POSTGRES)).openPostgres(server.url)
+  return { openEngine: () => engine.empty(), close: () => close().finally(() => server.stop()) }
 }
 
 function progress({ done, all }, began) {

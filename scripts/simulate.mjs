@@ -16,6 +16,7 @@ const usage =
 const CAMPAIGN = new URL('../.cache/campaign/test/campaign/campaign.js', import.meta.url).href
 const WORKLOADS = new URL('../.cache/campaign/test/campaign/workloads.js', import.meta.url).href
 const POSTGRES = new URL('../.cache/campaign/test/campaign/postgres.js', import.meta.url).href
+const SERVER = new URL('../.cache/campaign/test/postgres/campaign-server.js', import.meta.url).href
 
 if (process.send === undefined) await main()
 else process.once('message', (share) => void runShare(share))
@@ -41,7 +42,7 @@ async function main() {
   const { WORKLOADS: known } = await import(WORKLOADS)
   if (!Object.hasOwn(known, values.workload))
     return refuse(`no workload ${values.workload}: there are ${Object.keys(known).join(', ')}`)
-  const server = values.store === 'postgres' ? await (await import(POSTGRES)).startServer() : undefined
+  const server = values.store === 'postgres' ? await (await import(SERVER)).startServer() : undefined
   try {
     const work = { workload: values.workload, url: server?.url, until: Date.now() + minutes * 60_000 }
     if (seed !== undefined) await tellOne(seed, work)

@@ -5,6 +5,7 @@ import type { PgClient } from '../../src/store/postgres/connection/client.js'
 import { CALL_PACE } from '../../src/store/info.js'
 import { targetOf } from '../../src/store/postgres/connection/target.js'
 import { PostgresStore } from '../../src/store/postgres/postgres-store.js'
+import { censusIn } from '../../src/store/postgres/verbs/census.js'
 import type { SimulatedCensus } from '../../src/testing/checkers/checks.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import type { SimEngine, SimOpening, WholeStore } from '../../src/testing/simulation/sim-database.js'
@@ -40,8 +41,9 @@ export class PostgresEngine implements SimEngine {
   /** Connections of apps, for transactions of their own. */
   readonly #idle: Client[] = []
   readonly #opened = new Map<string, Opened>()
-  #observer: PostgresStore | undefined
   #census: SimulatedCensus | undefined
+  /** Which transactions had ended when the census was read, as the server writes it. */
+  #snapshot: string | null = null
   #inFlight = 0
   #onAnswer: (() => void) | undefined
   readonly #names = new Map<string, string>()
@@ -65,9 +67,9 @@ export class PostgresEngine implements SimEngine {
     await client.connect()
     const engine = new PostgresEngine(url, schema, client)
     engine.#counted(client as unknown as PgClient, 'app')
-    const observer = await engine.#open('observer')
-    engine.#observer = new PostgresStore(observer, systemWorld())
+    const { queries } = await engine.#open('observer')
     await client.query(`create table if not exists ${schema}.simulated_work (id text not null)`)
+    await client.query(censusFunction(schema, queries.readCensus))
     return engine
   }
 
@@ -81,6 +83,7 @@ export class PostgresEngine implements SimEngine {
     await this.#settled()
     await emptyTables(this.#client, [this.#schema])
     this.#isDirty = true
+    this.#snapshot = null
     await this.refresh()
     return this
   }
@@ -111,11 +114,15 @@ export class PostgresEngine implements SimEngine {
   async refresh(): Promise<void> {
     if (!this.#isDirty && this.#census !== undefined) return
     this.#isDirty = false
-    const census = await (this.#observer as PostgresStore).readCensus()
-    const works = await this.#client.query<{ id: string; times: number }>(
-      `select id, count(*)::integer as times from ${this.#schema}.simulated_work group by id`,
-    )
-    this.#census = { ...census, works: works.rows }
+    const { rows } = await this.#client.query<ReadCensus>({
+      name: 'simulated_census',
+      text: `select * from ${this.#schema}.simulated_census($1)`,
+      values: [this.#snapshot],
+    })
+    const { snapshot, whole, works } = rows[0] as ReadCensus
+    if (whole === null) return
+    this.#snapshot = snapshot
+    this.#census = { ...censusIn(whole), works: works ?? [] }
     this.#changes += 1
   }
 
@@ -222,6 +229,30 @@ export class PostgresEngine implements SimEngine {
       }
     })
   }
+}
+
+interface ReadCensus {
+  readonly snapshot: string
+  /** Null: no transaction has written since. */
+  readonly whole: string | null
+  readonly works: SimulatedCensus['works'] | null
+}
+
+/**
+ * Reads the census if a transaction has written since it was last read: most statements of an idle fleet could write and do not.
+ * A transaction that writes gets a number, and the snapshot changes when it ends.
+ */
+function censusFunction(schema: string, readCensus: string): string {
+  return `
+    create or replace function ${schema}.simulated_census(seen text, out snapshot text, out whole text, out works json)
+    language plpgsql as $$
+    begin
+      snapshot := pg_current_snapshot()::text;
+      if snapshot is not distinct from seen then return; end if;
+      select c.census into whole from (${readCensus}) c;
+      select coalesce(json_agg(w), '[]') into works
+      from (select s.id, count(*)::integer as times from ${schema}.simulated_work s group by s.id) w;
+    end $$`
 }
 
 /** Not verbs, or answered within the call. */

@@ -1,13 +1,7 @@
 import { createDatabase } from '../../src/testing/postgres/fresh-database.js'
-import { startPostgres } from '../../src/testing/postgres/start-postgres.js'
 import type { SimulationConfig } from '../../src/testing/simulation/simulation.js'
 import { configOf } from './campaign.js'
 import { PostgresEngine } from './postgres-engine.js'
-
-/** A server for a whole campaign: no power is cut, so it does not flush. */
-export function startServer(): ReturnType<typeof startPostgres> {
-  return startPostgres({ settings: { fsync: 'off', max_connections: '200' } })
-}
 
 /** A database of one process of the campaign. */
 export async function openPostgres(url: string): Promise<{ engine: PostgresEngine; close: () => Promise<void> }> {

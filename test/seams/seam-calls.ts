@@ -15,13 +15,15 @@ export class SeamCalls {
   readonly seen: Seam[] = []
   /** The call to fail was made. */
   isStruck = false
+  /** When it was made, in virtual time. */
+  struckAt = -Infinity
+  readonly strike: Strike | undefined
   readonly #sim: () => Simulation
-  readonly #strike: Strike | undefined
   readonly #counts = new Map<string, number>()
 
   constructor(sim: () => Simulation, strike: Strike | undefined) {
     this.#sim = sim
-    this.#strike = strike
+    this.strike = strike
   }
 
   get sim(): Simulation {
@@ -35,11 +37,12 @@ export class SeamCalls {
     this.#counts.set(counted, nth)
     const seam = { process: process.name, call, nth }
     this.seen.push(seam)
-    if (this.#strike === undefined || textOf(this.#strike.seam) !== textOf(seam)) return undefined
+    if (this.strike === undefined || textOf(this.strike.seam) !== textOf(seam)) return undefined
     this.isStruck = true
+    this.struckAt = this.sim.time.now
     process.noteStoreFailure()
-    this.sim.note(process.name, `${call} ${nth}: ${this.#strike.fault}`)
-    return this.#strike.fault
+    this.sim.note(process.name, `${call} ${nth}: ${this.strike.fault}`)
+    return this.strike.fault
   }
 
   error(call: string, fault: SeamFault, process: SimProcess): StoreError {

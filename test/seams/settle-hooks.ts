@@ -17,18 +17,23 @@ export class SettleHookChecker {
     },
   }
 
-  /** Checked when all has drained. A process that died or was suspended may have missed the answer to its last write. */
+  /** Checked when all has drained. */
   check(sim: Simulation): void {
-    if (![...sim.database.processes.values()].every(isWell)) return
+    const broken = this.find(sim)
+    if (broken !== undefined) throw new BrokenPromise(broken)
+  }
+
+  /** What is broken now. A process that died or was suspended may have missed the answer to its last write. */
+  find(sim: Simulation): string | undefined {
+    if (![...sim.database.processes.values()].every(isWell)) return undefined
     for (const { id, state, attempt } of sim.census().jobs) {
       const ends = this.#ends.get(id) ?? []
       const least = ends.filter((each) => each !== 'paused').length
       const isRight = least <= attempt && attempt <= ends.length && ends.includes(state ?? '')
       if ((state === 'done' || state === 'failed') && !isRight)
-        throw new BrokenPromise(
-          `S10: job ${id} is ${state} after ${attempt} attempts, and the settle hooks were called for ${ends.join(', ') || 'none'}`,
-        )
+        return `S10: job ${id} is ${state} after ${attempt} attempts, and the settle hooks were called for ${ends.join(', ') || 'none'}`
     }
+    return undefined
   }
 }
 

@@ -7,6 +7,7 @@ import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import { recordingMill } from '../../src/testing/simulation/recording-mill.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import { CallbackError } from './failing-callbacks.js'
+import type { SeamCalls } from './seam-calls.js'
 import type { Simulation, SimulationConfig } from '../../src/testing/simulation/simulation.js'
 
 /** A short program of public verbs against two workers, in which one call will fail. */
@@ -26,25 +27,21 @@ const TRIES = 5
 export class Stage {
   readonly sim: Simulation
   readonly #process: SimProcess
+  readonly #calls: SeamCalls
   /** How long one failing call may hold up a job. */
   readonly patienceMs: number
-  readonly #failedStarts: () => number
   /** Calls that an app had to repeat because the store failed: they may have acted twice. */
   repeated = 0
   /** The app's mill; every acknowledged call is recorded. */
   readonly mill: Mill
 
-  /** `failedStarts`: how many attempts failed because their start hook did. */
-  constructor(sim: Simulation, mill: Mill, process: SimProcess, patienceMs: number, failedStarts: () => number) {
+  constructor(mill: Mill, process: SimProcess, calls: SeamCalls, patienceMs: number) {
+    const { sim } = calls
     this.sim = sim
+    this.#calls = calls
     this.mill = recordingMill(mill, sim)
     this.#process = process
     this.patienceMs = patienceMs
-    this.#failedStarts = failedStarts
-  }
-
-  get failedStarts(): number {
-    return this.#failedStarts()
   }
 
   wait(ms: number): Promise<void> {
@@ -81,15 +78,24 @@ export class Stage {
     return this.call(() => this.mill.enqueue(...given))
   }
 
-  /** Waits until a record satisfies this, for as long as a lost call may hold things up. */
-  async until(id: string, isReached: (state: State) => boolean, withinMs = this.patienceMs): Promise<void> {
-    const end = this.sim.time.now + withinMs
+  /** Attempts that failed because their start hook did. */
+  get failedStarts(): number {
+    return this.#calls.isStruck && this.#calls.strike?.seam.call === 'hook:start' ? 1 : 0
+  }
+
+  /**
+   * Waits until a record satisfies this, for as long as a lost call may hold things up. The app reads the record once the store has
+   * such a row: if it polled, these reads would be most of the calls of most scenarios.
+   */
+  async until(id: string, isReached: (state: State) => boolean): Promise<void> {
+    const end = this.sim.time.now + this.patienceMs
     while (this.sim.time.now < end) {
-      const record = await this.call(() => this.mill.get(id))
+      const state = this.sim.stateOf(id)
+      const record = state !== undefined && isReached(state) ? await this.call(() => this.mill.get(id)) : undefined
       if (record !== undefined && isReached(record.state)) return
       await this.wait(50)
     }
-    throw new BrokenPromise(`stuck: job ${id} is ${this.sim.stateOf(id)} after ${withinMs} ms`)
+    throw new BrokenPromise(`stuck: job ${id} is ${this.sim.stateOf(id)} after ${this.patienceMs} ms`)
   }
 
   /** All jobs as they are now. */

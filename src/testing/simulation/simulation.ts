@@ -38,6 +38,8 @@ export interface SimulationConfig {
   /** How long things go wrong, in virtual ms, and how long the rest may take to drain. */
   readonly faultyMs: number
   readonly drainMs: number
+  /** How long the scenario may take; default: 20 times `faultyMs`. */
+  readonly scenarioMaxMs?: number | undefined
   readonly keep?: KeepOptions | undefined
 }
 
@@ -123,7 +125,8 @@ export class Simulation {
       () => (done = true),
       (error: unknown) => this.fail(error),
     )
-    await this.#until(() => done && this.time.now >= START + this.config.faultyMs, START + this.config.faultyMs * 20)
+    const { faultyMs, scenarioMaxMs = faultyMs * 20 } = this.config
+    await this.#until(() => done && this.time.now >= START + faultyMs, START + scenarioMaxMs)
     if (!done) this.fail(new Error('the scenario did not end in time; does it wait for something that never comes?'))
     if (this.#broken !== undefined) throw this.#broken
     this.faults.stop()

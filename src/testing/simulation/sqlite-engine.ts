@@ -4,7 +4,14 @@ import type { SqliteDatabase, SqliteStatement } from '../../store/sqlite/connect
 import { chooseLibrary } from '../../store/sqlite/connection/library.js'
 import { openFile } from '../../store/sqlite/connection/open.js'
 import type { OpenedFile } from '../../store/sqlite/connection/open.js'
-import { ChangingCensus, countChanges, makeWork, transact, writeWork } from '../../store/sqlite/verbs/census.js'
+import {
+  ChangingCensus,
+  countChanges,
+  makeWork,
+  emptyTables,
+  transact,
+  writeWork,
+} from '../../store/sqlite/verbs/census.js'
 import { queries as ownQueries } from '../../store/sqlite/queries/queries.js'
 import type { Queries } from '../../store/sqlite/queries/queries.js'
 import { SqliteStore } from '../../store/sqlite/sqlite-store.js'
@@ -33,6 +40,15 @@ export class SqliteEngine implements SimEngine {
     const database = new (chooseLibrary().open)(':memory:')
     makeWork(database)
     return new SqliteEngine(await openFile({ target: database, durability: 'process' }, true, systemWorld()))
+  }
+
+  /** Begins another history, which costs less than to open another database. Stores of the last one must not be used any more. */
+  empty(): this {
+    this.#statements.isHeld = () => false
+    emptyTables(this.#file.database)
+    this.#census.readAgain()
+    this.#beats = 0
+    return this
   }
 
   openStore({ process, now, isHeld, queries: plant }: SimOpening): ReturnType<SimEngine['openStore']> {

@@ -45,12 +45,12 @@ export const FLEET: readonly Scenario[] = [
   },
   {
     name: 'quarantine',
-    config: { crashBudget: 2, quarantineMs: 2_000, faultyMs: 5_000, drainMs: 60_000 },
+    config: { crashBudget: 2, quarantineMs: 2_000, drainMs: 80_000 },
     async run(stage) {
       const { id } = await stage.enqueue('pill', { kills: 99 })
       await stage.call(() => stage.mill.enqueueMany('work', [{ ms: 50 }, { ms: 50 }]))
       await stage.wait(5_000)
-      await stage.until(id, (state) => state === 'parked', 60_000)
+      await stage.until(id, (state) => state === 'parked')
     },
   },
   {

@@ -6,7 +6,12 @@ import type { Session } from '../connection/session.js'
 
 export async function readCensus(session: Session): Promise<Census> {
   const { census } = await session.one<{ census: string }>(session.queries.readCensus)
-  const tables = JSON.parse(census) as Tables
+  return censusIn(census)
+}
+
+/** The census in the answer of the statement `readCensus`. */
+export function censusIn(text: string): Census {
+  const tables = JSON.parse(text) as Tables
   return {
     jobs: jobsIn(tables),
     strays: straysIn(tables),

@@ -187,6 +187,12 @@ export const censusQueries = {
   readParts: Object.fromEntries(Object.keys(PARTS).map((name) => [name, `select ${PARTS[name]?.sql} as census`])),
   makeWork: `create table ${WORK} (id text not null)`,
   writeWork: `insert into ${WORK} (id) values (?)`,
+  /** A delete of a row may write the change log, which is emptied last. */
+  tables: `select name from (
+      select name from sqlite_schema
+      where type = 'table' and name like 'millrace\\_%' escape '\\' and name <> 'millrace_migrations'
+      union all values ('${WORK}'), ('${CHANGES}'))
+    order by name = 'millrace_changes', name = '${CHANGES}'`,
 }
 
 /** The parts that are read from each table. */

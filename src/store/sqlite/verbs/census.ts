@@ -96,6 +96,12 @@ export function writeWork(tx: SqliteDatabase, id: string): void {
   tx.prepare(censusQueries.writeWork).run(id)
 }
 
+/** Deletes every row, and keeps the tables and the statements that are prepared. */
+export function emptyTables(database: SqliteDatabase): void {
+  const tables = database.prepare(censusQueries.tables).all() as readonly { readonly name: string }[]
+  database.exec(['begin', ...tables.map(({ name }) => `delete from ${name}`), 'commit'].join(';'))
+}
+
 /** A transaction of the app, from begin to end in one call; a throw of `work` rolls it back. */
 export function transact(database: SqliteDatabase, work: (tx: SqliteDatabase) => void): void {
   database.exec(callerQueries.beginNow)

@@ -21,7 +21,7 @@ interface CampaignServer {
 /** A server for a whole campaign, on a Unix socket where there are any: a step is ten statements, and TCP is half of their time. */
 export async function startServer(): Promise<CampaignServer> {
   if (process.platform === 'win32') return startPostgres({ settings: SETTINGS })
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-model-'))
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-campaign-'))
   const removeFolder = (): void => rmSync(folder, { recursive: true, force: true })
   // Where we are root, the server runs as another user.
   chmodSync(folder, 0o777)

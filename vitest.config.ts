@@ -35,6 +35,7 @@ const BEHAVIOUR = [
   'health',
   'find-scan',
   'dashboard-reads',
+  'retry-one',
   'changes',
 ]
 

@@ -330,6 +330,20 @@ export class RestartUnusedError extends MillraceError {
   }
 }
 
+/** `retryOne` found a job that cannot start now. */
+export class RetryHeldError extends MillraceError {
+  /** The id of the job. */
+  readonly id: string
+
+  constructor(queue: string, id: string) {
+    super(
+      'E_RETRY_HELD',
+      `retryOne(${JSON.stringify(queue)}): job ${id} was not started, because the queue is paused, its limit or rate has no room, or other processes change it; resume the queue or call it again later`,
+    )
+    this.id = id
+  }
+}
+
 /** The claim of this attempt was lost: another worker rescued the job, or it was cancelled. Nothing more is recorded. */
 export class LeaseLostError extends MillraceError {
   constructor(what: string, options?: { cause?: unknown }) {

@@ -1,5 +1,6 @@
 /** The public names of the package, listed by hand. A name that is not listed is not part of the API. */
 export { millrace } from './mill.js'
+export type { RetriedOne } from './mill/retry-one.js'
 export type { BulkVerb, Mill, ListedJob, ScheduleOptions } from './mill/mill-type.js'
 export { healthHandler } from './observe/health/handler.js'
 export { prometheusHandler } from './observe/prometheus.js'
@@ -139,6 +140,7 @@ export {
   CallDepthError,
   RestartUnusedError,
   LeaseLostError,
+  RetryHeldError,
   TransactionError,
   StoppedError,
   OutcomeUnknownError,

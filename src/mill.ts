@@ -12,6 +12,7 @@ import { defaultCodec } from './codec/codec.js'
 import { givenOf } from './codec/options-object.js'
 import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
+import { commandGiven } from './job/command-options.js'
 import { auditKeepMs } from './job/definition/keep.js'
 import { Registry } from './job/definition/registry.js'
 import { Keyring } from './job/secrets/keyring.js'
@@ -24,7 +25,8 @@ import { withoutSecrets } from './observe/hidden-secrets.js'
 import { withHooksAndContext } from './mill/hooks-and-context.js'
 import type { HooksAndContext } from './mill/hooks-and-context.js'
 import { logStopped, startParts } from './mill/started-parts.js'
-import type { StartedParts } from './mill/started-parts.js'
+import type { PartsToStart, StartedParts } from './mill/started-parts.js'
+import { retryOne } from './mill/retry-one.js'
 import type { SendOptions, SendTarget } from './client/workflow/send.js'
 import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
@@ -127,6 +129,8 @@ class Millrace implements Omit<
   readonly #inside = new AsyncLocalStorage<Running>()
   readonly #health: Health
   #stopHealth: (() => void) | undefined
+  /** How to stop the attempts of `retryOne` that are under way. */
+  readonly #attempts = new Set<StopAttempt>()
   #started: StartedParts | undefined
   /** Runs start and stop one after the other, also when callers overlap. */
   #changing: Promise<void> = Promise.resolve()
@@ -237,6 +241,22 @@ class Millrace implements Omit<
   cancel: Mill['cancel'] = (id, options) => this.#client.command(id, 'cancel', options)
   pause: Mill['pause'] = (id, options) => this.#client.command(id, 'pause', options)
   resume: Mill['resume'] = (id, options) => this.#client.command(id, 'resume', options)
+  retryOne: Mill['retryOne'] = async (queue, options) => {
+    if (this.#closing !== undefined) throw new ClosedError()
+    const { name } = this.queue(queue)
+    const audit = commandGiven('retryOne', 'retryOne()', options, auditKeepMs(this.#options.keep)).audit
+    const stops = new Set<StopAttempt>()
+    const started = (stop: StopAttempt): void => {
+      for (const before of stops) this.#attempts.delete(before)
+      stops.add(stop)
+      this.#attempts.add(stop)
+    }
+    const get = this.get
+    const parts = this.#partsToStart()
+    return retryOne({ parts, queue: name, audit, get, started }).finally(() => {
+      for (const stop of stops) this.#attempts.delete(stop)
+    })
+  }
   retryAll: Mill['retryAll'] = (filter, options) =>
     this.#client.commandAll('retryAll', filter, options) as Promise<never>
   cancelAll: Mill['cancelAll'] = (filter, options) =>
@@ -312,6 +332,7 @@ class Millrace implements Omit<
     return this.#next(async () => {
       this.#stopHealth?.()
       this.#stopHealth = undefined
+      await Promise.all([...this.#attempts].map((stopAttempt) => stopAttempt(deadlineMs)))
       const started = this.#started
       this.#started = undefined
       if (started === undefined) return
@@ -390,8 +411,11 @@ class Millrace implements Omit<
   }
 
   #startParts(): Promise<StartedParts> {
-    const start = this.#parts.startParts ?? startParts
-    return start({
+    return (this.#parts.startParts ?? startParts)(this.#partsToStart())
+  }
+
+  #partsToStart(): PartsToStart {
+    return {
       world: this.#world,
       store: this.#store,
       registry: this.#registry,
@@ -412,7 +436,7 @@ class Millrace implements Omit<
       options: () => this.#workerOptions(),
       version: this.#options.version,
       warn: () => this.#warn(),
-    })
+    }
   }
 
   #queueParts(): QueueParts {
@@ -450,6 +474,8 @@ class Millrace implements Omit<
     return done
   }
 }
+
+type StopAttempt = (deadlineMs: number) => Promise<void>
 
 /** `mill.live`. */
 function shownLive(live: LiveContext, client: Client): Mill['live'] {

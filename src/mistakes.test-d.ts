@@ -92,8 +92,6 @@ await millrace({ queues: { mail: { concurrency: 1, bogus: 1 } } })
 
 export function later(): readonly unknown[] {
   return [
-    // @ts-expect-error says "Property 'retryOne' does not exist on type 'Mill'"
-    mill.retryOne('mail'),
     // @ts-expect-error says "Property 'dashboard' does not exist on type 'Mill'"
     mill.dashboard({ port: 8080 }),
   ]

@@ -744,7 +744,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     await refused(() => mill.handle(id).result({ timout: '1m' } as never))
   })
 
-  test.each(['retryOne', 'dashboard'] as const)('mill.%s() is refused by name, as not yet built', async (verb) => {
+  test.each(['dashboard'] as const)('mill.%s() is refused by name, as not yet built', async (verb) => {
     const error = await refusedUnwritten(
       () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
       'E_NOT_YET',

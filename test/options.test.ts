@@ -69,6 +69,7 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Mill.count filter': (given) => mill.count(given),
   'Mill.check filter': (given) => mill.check(given).next(),
   'Mill.retry options': (given) => mill.retry(ID, given),
+  'Mill.retryOne options': (given) => mill.retryOne('mail', given),
   'Mill.cancel options': (given) => mill.cancel(ID, given),
   'Mill.pause options': (given) => mill.pause(ID, given),
   'Mill.resume options': (given) => mill.resume(ID, given),

@@ -30,6 +30,7 @@ import type { Schedules } from '../schedule/recurring.js'
 import type { UpcomingBins, UpcomingBinsOptions } from '../schedule/upcoming-bins.js'
 import type { Upcoming } from '../schedule/upcoming.js'
 import type { CheckFinding } from './check-stored-jobs.js'
+import type { RetriedOne } from './retry-one.js'
 import type { HealthReport } from '../observe/health/health.js'
 import type { MillOptions } from './options.js'
 
@@ -350,6 +351,20 @@ export interface Mill {
   pause(id: string, options?: CommandOptions): Promise<boolean>
   /** Resumes a paused job, with its due time and its retries unchanged. False when it is not paused. */
   resume(id: string, options?: CommandOptions): Promise<boolean>
+  /**
+   * Runs the oldest failed, retrying or parked job of a queue in this process, at once and whatever its attempts, also while the mill is
+   * not started. Resolves after the attempt, with the job's new record and the error that it threw, whole; null when the queue has none.
+   * Workflows and sequences, and jobs that are not registered here, are passed over.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const retried = await mill.retryOne('billing', { actor: 'ada' })
+   * console.log(retried?.record.state, retried?.error?.stack)
+   * await mill.close()
+   * ```
+   */
+  retryOne(queue: string, options?: CommandOptions): Promise<RetriedOne | null>
   /**
    * Runs every failed, parked or retrying job that matches again, as `retry` does; cancelled ones when the filter names that
    * state. It works newest first, in pages of 500, each job in a transaction of its own; a call that failed or stopped can be

@@ -7,15 +7,10 @@ interface Refusal {
   readonly instead: string
 }
 
-const oneByOne = (command: string, filter: string): Refusal => ({
-  how: 'reject',
-  instead: `call mill.${command}(id) for each job of mill.find(${filter})`,
-})
 const LIST = 'list jobs with mill.find(filter) and schedules with mill.schedules.list()'
 
 /** Verbs that are announced and not built yet. They are not in the type `Mill`: TypeScript refuses them too. */
 export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
-  retryOne: oneByOne('retry', '{ queue, state: "failed", limit: 1 }'),
   dashboard: { how: 'reject', instead: LIST },
 }
 

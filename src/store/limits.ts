@@ -1,5 +1,5 @@
 import type { JobLimits, QueueLimits } from '../job/limits/limits.js'
-import type { Claimed, ClaimRequest } from './store.js'
+import type { Claimed, ClaimRequest, GuardedChange } from './store.js'
 
 /** Part of the leases role: claims under limits and rates. */
 export interface LimitStore {
@@ -14,6 +14,26 @@ export interface LimitStore {
 export interface LimitedClaimRequest extends ClaimRequest {
   /** The limits of the jobs that this worker can run, by name. */
   readonly limits: ReadonlyMap<string, JobLimits>
+  /** Only this job, which is retried in the same transaction. `limits` has its name. Throws RetryNotStarted when it cannot start now. */
+  readonly only?: RetriedJob | undefined
+}
+
+/** A job that is retried and claimed by one worker, so that no other claims it first. */
+export interface RetriedJob {
+  readonly ref: number
+  readonly name: string
+  readonly queue: string
+  readonly change: GuardedChange
+}
+
+/** 'stale': it has left its state. 'held': its queue is paused, or a limit or rate has no room. Nothing was written. */
+export class RetryNotStarted extends Error {
+  readonly why: 'stale' | 'held'
+
+  constructor(why: 'stale' | 'held') {
+    super(`the job was not retried: ${why}`)
+    this.why = why
+  }
 }
 
 export interface LimitedClaimed extends Claimed {

@@ -1,5 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
+import type { JobLimits } from '../job/limits/limits.js'
+import type { RetriedJob } from '../store/limits.js'
 import type { WorkerAbout } from '../store/observing/lists.js'
 import type { Claimed, ClaimedJob, LeasedJob } from '../store/store.js'
 import { SingleFlight } from '../world/single-flight.js'
@@ -41,6 +43,8 @@ export interface WorkerParts extends InFlightParts {
   readonly about?: (() => WorkerAbout) | undefined
   /** How much to claim; default: `planClaim`. The test kit claims one job when a test asks for it. */
   readonly planClaim?: ((load: WorkerLoad) => ClaimPlan) | undefined
+  /** The one job that this worker claims; default: all that it can run. */
+  readonly only?: RetriedJob | undefined
 }
 
 /** Jobs without limits, or under some: each kind is claimed by a call of its own. */
@@ -250,6 +254,10 @@ export class Worker {
 
   /** Jobs under limits are claimed by themselves. Both kinds come first in turn, so that neither takes every slot. */
   async #claimKinds(plan: PlannedClaim, lease: Lease): Promise<void> {
+    if (this.#parts.only !== undefined) {
+      await this.#claimOf('limited', plan, lease)
+      return
+    }
     if (this.#isPlainDry && this.#isAnyLimited()) return void (await this.#claimOf('limited', plan, lease))
     this.#isLimitedFirst = this.#isAnyLimited() && !this.#isLimitedFirst
     const [first, second]: readonly ClaimKind[] = this.#isLimitedFirst ? ['limited', 'plain'] : ['plain', 'limited']
@@ -307,8 +315,13 @@ export class Worker {
       this.#isPlainDry = sawAll && claimed.jobs.length === 0 && wakeUps === this.#wakeUps
       return { ...claimed, starting }
     }
-    const limits = registry.limits()
-    const claimed = await store.leases.claimLimited({ ...request, names: registry.claimable(), limits })
+    const { only } = this.#parts
+    const claimed = await store.leases.claimLimited({
+      ...request,
+      ...(only === undefined
+        ? { names: registry.claimable(), limits: registry.limits() }
+        : { names: [only.name], queues: [only.queue], limits: new Map([[only.name, limitsOf(registry, only)]]), only }),
+    })
     this.#waitsForSlot = claimed.waitsForSlot
     return claimed
   }
@@ -414,4 +427,8 @@ export class Worker {
         this.#parts.world.timers.after(inMs, () => (kind === 'plain' ? this.wake() : this.#again())),
       )
   }
+}
+
+function limitsOf(registry: WorkerParts['registry'], { name }: RetriedJob): JobLimits {
+  return registry.limits().get(name) ?? {}
 }

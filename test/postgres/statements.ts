@@ -313,6 +313,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     ],
     trimFailures: ['6'],
     readFailures: [null, null, '395'],
+    readCandidate: [ref],
     readFailure: [null, null, '395', 'f10'],
     firstSeen: [json(['f10', 'f15'])],
     countQueues: ['10'],

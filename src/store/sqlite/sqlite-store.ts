@@ -65,7 +65,7 @@ import { insertJobs } from './verbs/insert.js'
 import { verbRunner } from './verbs/job-session.js'
 import type { OpenedFile } from './connection/open.js'
 import { Notices } from './wake/notices.js'
-import { claimLimited, nothingLimited } from './verbs/limits.js'
+import { claimLimited, claimRetried, nothingLimited } from './verbs/limits.js'
 import { pruneVerbs } from './verbs/prune.js'
 import { nothingToPromote, promoteJobs } from './verbs/upkeep.js'
 import type { Queries } from './queries/queries.js'
@@ -294,14 +294,16 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   claimLimited(request: LimitedClaimRequest): Promise<LimitedClaimed> {
     const refusal = this.#disk?.refusal
     if (refusal !== undefined) return Promise.reject(refusal)
+    const { only } = request
     const claim = (now: number): LimitedClaimed => {
-      const claimed = claimLimited(this.#session, request, now)
+      const claimed =
+        only === undefined ? claimLimited(this.#session, request, now) : claimRetried(this.#session, request, only, now)
       this.#hasTakenLimited = claimed.jobs.length > 0
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
       return { ...claimed, jobs: withPositions(this.#session, claimed.jobs) }
     }
     // After a claim that took jobs there are probably more: it does not read first whether there are.
-    if (this.#hasTakenLimited) return this.#commits.write(claim, NOT_FLUSHED)
+    if (this.#hasTakenLimited || only !== undefined) return this.#commits.write(claim, NOT_FLUSHED)
     const readFirst = (now: number): LimitedClaimed | undefined => nothingLimited(this.#session, request, now)
     return this.#commits.write(claim, { ...NOT_FLUSHED, readFirst })
   }

@@ -51,6 +51,8 @@ export interface LimitSteps {
   nextTurns(lanes: readonly FoundLane[], most: number): Answer<ReadonlyMap<number, readonly number[]>>
   /** The first ready jobs of each of these turns. */
   readTurns(turns: readonly number[], most: number): Answer<readonly Candidate[]>
+  /** The job if it is ready. */
+  readCandidate(ref: number): Answer<readonly Candidate[]>
   readSuspects(lanes: readonly FoundLane[]): Answer<readonly LimitedSuspect[]>
   readInUse(slots: readonly string[], rates: readonly string[], now: number): Answer<InUse>
   /** Rows of windows that end later than they can: the clock was set back since. They end at these times now. */
@@ -72,6 +74,11 @@ export interface LimitedPlan {
 export function* planLimited(steps: LimitSteps, request: LimitedClaimRequest, found: FoundLanes): Verb<LimitedPlan> {
   const lanes = found.lanes.filter((lane) => mayTake(request, lane))
   if (!found.alive || lanes.length === 0) return { found, ...NOTHING, quarantined: 0, suspectStreak: null }
+  if (request.only !== undefined) {
+    const candidates = yield* awaited(steps.readCandidate(request.only.ref))
+    const only = lanes.map((lane) => withLimits(lane, request, candidates))
+    return { found, ...(yield* admitNow(steps, request, only, found.now)), quarantined: 0, suspectStreak: null }
+  }
   const suspects = yield* awaited(steps.readSuspects(lanes))
   const isFirst = suspects.length > 0 && request.suspects === 'first'
   const others = isFirst ? [] : yield* candidatesOf(steps, request, lanes)

@@ -3,7 +3,8 @@ import { mayEverHold, stepOf } from '../../../job/limits/limits.js'
 import { laneOfTurn } from '../../../job/limits/turns.js'
 import { numberOf, numberOrNull } from '../../rows/columns.js'
 import type { Numeric } from '../../rows/columns.js'
-import type { LimitedClaimed, LimitedClaimRequest } from '../../limits.js'
+import { RetryNotStarted } from '../../limits.js'
+import type { LimitedClaimed, LimitedClaimRequest, RetriedJob } from '../../limits.js'
 import type { ClaimedJob } from '../../store.js'
 import { limitsOfRows } from '../../verbs/queue-limits.js'
 import { answerOf, isNothing, planLimited, takeLimited } from '../../verbs/limits.js'
@@ -18,6 +19,7 @@ import type {
 import { awaitVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
+import { changeJob } from './change.js'
 import { bodiesOf, claimedJobs, failingOf, lanesOf } from './claim.js'
 import { withPositions } from './sequences.js'
 
@@ -39,6 +41,8 @@ export class LimitedClaims {
   }
 
   async claim(request: LimitedClaimRequest): Promise<LimitedClaimed> {
+    const { only } = request
+    if (only !== undefined) return this.#whole((session) => claimRetried(session, request, only))
     const { steps, plan, claimed } = await this.#plain((session) => claimUnlocked(session, request))
     const done = claimed ?? (await this.#whole((session) => claimLocked(session, request, plan.found)))
     await this.#sweep.after(steps, plan, done.jobs.length, this.#plain)
@@ -75,6 +79,22 @@ async function claimLocked(
   const plan = await awaitVerb(planLimited(steps, request, onlyLocked(current, before)))
   steps.expect(plan)
   return withItems(session, await awaitVerb(takeLimited(steps, request, plan)))
+}
+
+/** Retries a job and claims it, or neither. Within a transaction. */
+async function claimRetried(
+  session: Session,
+  request: LimitedClaimRequest,
+  { name, queue, change }: RetriedJob,
+): Promise<LimitedClaimed> {
+  if ((await changeJob(session, change)) === 'stale') throw new RetryNotStarted('stale')
+  await session.query(session.queries.lockLimits, JSON.stringify(scopesOf([{ name, queue }])))
+  const steps = new PostgresLimits(session)
+  const plan = await awaitVerb(planLimited(steps, request, await steps.findLanes(request)))
+  steps.expect(plan)
+  const claimed = await withItems(session, await awaitVerb(takeLimited(steps, request, plan)))
+  if (claimed.jobs.length === 0 && !claimed.lost) throw new RetryNotStarted('held')
+  return claimed
 }
 
 async function withItems(session: Session, claimed: LimitedClaimed): Promise<LimitedClaimed> {
@@ -124,6 +144,7 @@ class PostgresLimits implements LimitSteps {
   #versions: ReadonlyMap<string, number> = new Map()
   #withSuspects: ReadonlySet<number> = new Set()
   #expected: readonly { readonly scope: string; readonly version: number }[] = []
+  #isOneJob = false
   #storedSlots = 0
   #wasRefused = false
 
@@ -202,6 +223,12 @@ class PostgresLimits implements LimitSteps {
     return this.#expected.length === scopes.length
   }
 
+  async readCandidate(ref: number): Promise<Candidate[]> {
+    const rows = await this.#session.query<CandidateRow>(this.#session.queries.readCandidate, String(ref))
+    this.#isOneJob = true
+    return rows.map((row) => candidateOf(row, numberOf(row.turn)))
+  }
+
   async readSuspects(lanes: readonly FoundLane[]): Promise<LimitedSuspect[]> {
     // Where the job has no limit, the claim without limits takes its suspects.
     const whole = lanes.filter(({ lane, isWhole }) => isWhole && this.#withSuspects.has(lane)).map(({ lane }) => lane)
@@ -218,8 +245,9 @@ class PostgresLimits implements LimitSteps {
   }
 
   async readInUse(slots: readonly string[], rates: readonly string[], now: number): Promise<InUse> {
-    // The lanes were read with what is in use of the buckets of their jobs; buckets of suspects may be others.
-    if (this.#withSuspects.size === 0 || slots.length + rates.length === 0) return this.#inUse
+    // The lanes were read with what is in use of the buckets of their jobs; those of suspects and of one certain job may be others.
+    const areOthers = this.#withSuspects.size > 0 || this.#isOneJob
+    if (!areOthers || slots.length + rates.length === 0) return this.#inUse
     const inUse = { slots: new Map<string, number>(), rates: new Map<string, WindowInUse>() }
     const given = [JSON.stringify(slots), JSON.stringify(rates), String(now)] as const
     for (const row of await this.#session.query<InUseRow>(this.#session.queries.limitsInUse, ...given)) {

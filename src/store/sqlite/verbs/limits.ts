@@ -1,7 +1,8 @@
 import type { Candidate, InUse } from '../../../job/limits/limits.js'
 import { startsOf, stepOf } from '../../../job/limits/limits.js'
 import { turnsOfLane } from '../../../job/limits/turns.js'
-import type { LimitedClaimed, LimitedClaimRequest } from '../../limits.js'
+import { RetryNotStarted } from '../../limits.js'
+import type { LimitedClaimed, LimitedClaimRequest, RetriedJob } from '../../limits.js'
 import type { ClaimedJob } from '../../store.js'
 import { limitsOfRows } from '../../verbs/queue-limits.js'
 import type { QueueLimitsRow } from '../../verbs/queue-limits.js'
@@ -16,6 +17,7 @@ import type {
 } from '../../verbs/limits.js'
 import { runVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
+import { changeJob } from './change.js'
 import { mark, readBodies } from './claim.js'
 import { claimNotesOf } from './claim-notes.js'
 
@@ -23,6 +25,19 @@ import { claimNotesOf } from './claim-notes.js'
 export function claimLimited(session: Session, request: LimitedClaimRequest, now: number): LimitedClaimed {
   const steps = new SqliteLimits(session, now)
   return runVerb(takeLimited(steps, request, planOf(steps, request)))
+}
+
+/** Retries a job and claims it, or neither. */
+export function claimRetried(
+  session: Session,
+  request: LimitedClaimRequest,
+  { change }: RetriedJob,
+  now: number,
+): LimitedClaimed {
+  if (changeJob(session, change, now) === 'stale') throw new RetryNotStarted('stale')
+  const claimed = claimLimited(session, request, now)
+  if (claimed.jobs.length === 0 && !claimed.lost) throw new RetryNotStarted('held')
+  return claimed
 }
 
 /** The result of a claim that would take nothing, by reading alone; undefined when the claim must write. */
@@ -81,6 +96,10 @@ class SqliteLimits implements LimitSteps {
   readTurns(turns: readonly number[], most: number): Candidate[] {
     const statement = this.#session.statement(this.#session.queries.readTurn)
     return turns.flatMap((turn) => statement.all(turn, most) as Candidate[])
+  }
+
+  readCandidate(ref: number): Candidate[] {
+    return this.#session.statement(this.#session.queries.readCandidate).all(ref) as Candidate[]
   }
 
   readSuspects(lanes: readonly FoundLane[]): LimitedSuspect[] {

@@ -1,6 +1,6 @@
 import { HOLD_FROM_FREE } from '../../../../job/limits/limits.js'
 import { TURN_SPAN } from '../../../../job/limits/turns.js'
-import { bodyOf, claimed, clock, hasEnded, isPaused, laneOf, leaseOf, s, sort } from '../sql-fragments.js'
+import { bodyOf, claimed, clock, hasEnded, isPaused, laneOf, leaseOf, readyOf, s, sort } from '../sql-fragments.js'
 
 /**
  * The rows of a CTE by way of arrays. The planner takes these for a few rows, as they are; its estimates for a recursive CTE
@@ -155,6 +155,11 @@ export const limitQueries = {
     from json_array_elements_text($1::text::json) as a
     on conflict (scope) do update set version = limit_claims.version + 1
     returning scope, version`,
+  /** One job, if it is ready. */
+  readCandidate: `
+    select r.ref, r.lane as turn, r.sort, j.rate_turn, j.weight
+    from ${bodyOf('$1::text::bigint')}
+    cross join ${readyOf('j')}`,
   /** Suspects are in no lane of `ready`. */
   limitedSuspects: `
     select w.ref, j.turn, ${sort('j')} as sort, j.rate_turn, j.weight, w.lane, j.streak

@@ -46,6 +46,12 @@ export const limitQueries = {
     where l.lane = ? and l.state = 'ready' and l.fence is null and l.streak < 2
     order by l.sort, l.seq
     limit ?`,
+  /** One job, if it is ready. */
+  readCandidate: `
+    select l.seq as ref, l.lane as turn, l.sort, j.rate_turn as rateTurn, j.weight
+    from millrace_live l
+    cross join millrace_jobs j on j.seq = l.seq
+    where l.seq = ? and l.state = 'ready' and l.fence is null and l.streak < 2`,
   anySuspect: `
     select 1 as found
     from millrace_live

@@ -98,6 +98,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/store/postgres/connection/shortage.ts#OVER_MS',
       'src/store/postgres/connection/target.ts#CONNECT_MAX_MS',
       'src/store/postgres/connection/target.ts#KEEP_ALIVE_MS',
+      'src/store/postgres/connection/while-locked.ts#AGAIN_MAX_MS',
       'src/store/postgres/connection/while-locked.ts#AGAIN_MS',
       'src/store/postgres/connection/while-locked.ts#LOCK_PATIENCE_MS',
       'src/store/postgres/days/summaries.ts#EVERY_MS',

@@ -27,6 +27,8 @@ export interface WorkflowLeases {
    * left out when its last suspension has the fence of the run that the worker kept: that run can go on.
    */
   readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]>
+  /** Of these claimed workflows, those without a log, a suspension and an inbox: there is nothing to read. Changes nothing. */
+  findUnbegun(claims: readonly Claim[]): Promise<readonly number[]>
   /** The untaken inbox rows of workflows in hand. */
   readInboxes(claims: readonly OwnedClaim[]): Promise<readonly Inbox[]>
   /**

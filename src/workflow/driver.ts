@@ -38,6 +38,11 @@ import type { RestartRequest } from './verbs.js'
 /** On replay, how long the body may take to call a row that followed something that is not of `w`. */
 const FOREIGN_WAIT_MS = 30_000
 
+interface Settle {
+  readonly resolve: (end: RunEnd) => void
+  readonly reject: (error: unknown) => void
+}
+
 export class Driver {
   readonly workflow: Workflow
   readonly #state: RunState
@@ -52,7 +57,7 @@ export class Driver {
   #turns = 0
   /** Recorded rows wait for a call that follows something that is not of `w`: since which call, and until when. */
   #foreignWait: { readonly calls: number; readonly until: number } | undefined
-  #settle: { readonly resolve: (end: RunEnd) => void; readonly reject: (error: unknown) => void } | undefined
+  #settle: Settle | undefined
 
   constructor(workflow: Workflow, host: DriverHost) {
     this.workflow = workflow
@@ -84,18 +89,21 @@ export class Driver {
 
   /** Drives the run until it ends for this claim. A run that was kept goes on where it was frozen. */
   drive(host: DriverHost, log: LogRead): Promise<RunEnd> {
+    return new Promise((resolve, reject) => this.start(host, log, { resolve, reject }))
+  }
+
+  /** The same by callbacks. */
+  start(host: DriverHost, log: LogRead, settle: Settle): void {
     const state = this.#state
     state.host = host
     state.signal.timers = host.timers
     this.#isFrozen = false
     state.deadlineAt = log.deadlineAt ?? state.deadlineAt
-    this.receive(log.inbox)
+    state.receive(log.inbox.slice(), log.inboxAt)
     if (log.rows !== undefined) this.#load(log, log.rows)
     this.#live.claimed()
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject }
-      this.#goOn()
-    })
+    this.#settle = settle
+    this.#goOn()
   }
 
   /** Something that the host knows may have changed: a stop, a pause, the time. */

@@ -34,6 +34,8 @@ export interface LogRead {
   readonly nextNo?: number
   readonly rows: readonly StepRow[] | undefined
   readonly inbox: readonly InboxRow[]
+  /** When the inbox was read, by the store's clock; default: now. */
+  readonly inboxAt?: number
 }
 
 /** What the driver writes at once: all of it, or nothing. */

@@ -57,9 +57,9 @@ export class RunState {
     this.signal = new Signal(host.timers)
   }
 
-  receive(inbox: readonly InboxRow[]): void {
+  receive(inbox: readonly InboxRow[], at = this.host.now()): void {
     this.inbox = inbox
-    this.inboxAt = this.host.now()
+    this.inboxAt = at
     this.signal.raise()
   }
 

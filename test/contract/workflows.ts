@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { contract, only } from './fixture.js'
 import type { ContractCase } from './fixture.js'
+import type { ClaimedJob } from '../../src/store/store.js'
 import {
   addresses,
   answer,
@@ -35,6 +36,27 @@ export const workflowCases: readonly ContractCase[] = [
     assert.deepEqual([first?.value, first?.note, first?.answeredAt], ['"v0"', '{"log":["a"]}', 7])
     assert.deepEqual([second?.since, second?.no], [1, 1])
     assert.deepEqual([last?.until, last?.no, last?.answeredAt], [99, null, null])
+  }),
+  contract('workflows without a log, a suspension and an inbox are found, and no others', async (b) => {
+    const worker = await b.worker()
+    const fresh = await workflow(b)
+    const sentTo = await workflow(b)
+    const begun = await workflow(b)
+    const suspended = await workflow(b)
+    await b.one()
+    const { jobs: claimed } = await b.claim(worker)
+    const of = (id: string): ClaimedJob => {
+      const job = claimed.find((each) => each.id === id)
+      assert.ok(job)
+      return job
+    }
+    const unbegun = async (): Promise<ReadonlySet<number>> => new Set(await b.store.leases.findUnbegun(claimed))
+    assert.deepEqual(await unbegun(), new Set([fresh, sentTo, begun, suspended].map((id) => of(id).ref)))
+    assert.equal(await sent(b, sentTo), 'sent')
+    await append(b, of(begun), { rows: [answer(0)] })
+    await suspend(b, of(suspended), 'ready')
+    assert.deepEqual(await unbegun(), new Set([of(fresh).ref]))
+    assert.deepEqual(await b.store.leases.findUnbegun([]), [])
   }),
   contract('bytes are kept in a log', async (b) => {
     const job = await inHand(b)

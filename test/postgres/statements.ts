@@ -438,6 +438,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     findStep: [ref, '0', '000000000'],
     openSteps: [ref, '0'],
     claimLogs: [json([{ ref, fence: 5 }])],
+    findUnbegun: [`{${ref}}`],
     readLogs: [`{${ref}}`, '{0}'],
     readInboxes: [`{${ref}}`],
     appendSteps: [json([{ ref, fence: 5 }]), json([step]), json([{ ref, number: 1 }])],

@@ -179,6 +179,7 @@ function leaseStore({ store: { leases }, keys, seals }: Context): LeaseStore {
       return written && opened(written)
     },
     readLogs: async (claims) => openLogs(keys, claims, await leases.readLogs(claims)),
+    findUnbegun: (...args) => leases.findUnbegun(...args),
     readInboxes: async (claims) => openInboxes(keys, claims, await leases.readInboxes(claims)),
     appendSteps: (appends) =>
       leases.appendSteps(

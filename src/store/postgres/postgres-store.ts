@@ -71,7 +71,15 @@ import { endAlone, endPlain, ReportRows, rescueJobs, settleAndClose, sortSettled
 import type { PlainBatch } from './verbs/settle.js'
 import { appendStep, readBoundary } from './verbs/sequences.js'
 import { readInboxes } from './verbs/inbox.js'
-import { appendRows, appendSteps, areRowsOnly, childrenOf, lockSettled, readLogs } from './verbs/workflows.js'
+import {
+  appendRows,
+  appendSteps,
+  areRowsOnly,
+  childrenOf,
+  findUnbegun,
+  lockSettled,
+  readLogs,
+} from './verbs/workflows.js'
 import { PostgresGroups } from './verbs/groups.js'
 import { PostgresPrune } from './verbs/prune.js'
 import { PostgresTransactions } from './caller-transactions/transactions.js'
@@ -302,6 +310,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]> {
     return this.#plain(this.#work, (session) => readLogs(session, claims))
+  }
+
+  findUnbegun(claims: readonly Claim[]): Promise<readonly number[]> {
+    return this.#plain(this.#work, (session) => findUnbegun(session, claims))
   }
 
   readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]> {

@@ -75,7 +75,7 @@ import { readJobs, readKeyed } from './verbs/read.js'
 import { Session } from './connection/session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './verbs/settle.js'
 import { appendStep, readBoundary, withPositions } from './verbs/sequences.js'
-import { appendSteps, readInboxes, readLogs, readUnsuspended } from './verbs/workflows.js'
+import { appendSteps, findUnbegun, readInboxes, readLogs, readUnsuspended } from './verbs/workflows.js'
 import { SqliteTransactions } from './caller-transactions/transactions.js'
 import { Wal } from './file/wal.js'
 
@@ -332,6 +332,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readLogs(claims: readonly KeptClaim[]): Promise<readonly WorkflowLog[]> {
     const readFirst = (now: number): WorkflowLog[] | undefined => readUnsuspended(this.#session, claims, now)
     return this.#commits.write((now) => readLogs(this.#session, claims, now), { ...NOT_FLUSHED, readFirst })
+  }
+
+  findUnbegun(claims: readonly Claim[]): Promise<readonly number[]> {
+    return this.#commits.read(() => findUnbegun(this.#session, claims))
   }
 
   readInboxes(claims: readonly Claim[]): Promise<readonly Inbox[]> {

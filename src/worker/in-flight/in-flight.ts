@@ -125,6 +125,7 @@ export class InFlight implements AttemptHost {
       else if (i < starting) this.#beginClaimed(job, now, isLimited)
       else this.slots.hold(job)
     }
+    if (!this.#closed && starting < claimed.jobs.length) this.workflows.hold(claimed.jobs.slice(starting))
     if (this.slots.heldCount > HELD_PER_TURN_MAX) this.#beginHeldNextTurn()
     else this.#beginHeld()
   }
@@ -199,6 +200,7 @@ export class InFlight implements AttemptHost {
 
   /** A request may concern held jobs: confirms them now, and releases those of paused queues. */
   recheckHeld(): void {
+    this.workflows.unbegun.forget()
     this.#confirmedAt = -Infinity
     if (this.slots.heldCount > 0 && !this.#isHolding && !this.#closed) void this.#confirm()
   }

@@ -5,7 +5,7 @@ import type { Cancel } from '../../world/timers.js'
 /** A frozen run is kept no longer than this. */
 const KEPT_MAX_MS = 300_000
 
-interface Kept {
+export interface KeptRun {
   readonly driver: Driver
   /** The fence of the claim that suspended it. */
   readonly fence: number
@@ -19,7 +19,7 @@ interface Kept {
 export class StickyRuns {
   readonly #world: World
   readonly #max: () => number
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, KeptRun>()
   #timer: Cancel | undefined
 
   constructor(world: World, max: () => number) {
@@ -38,7 +38,7 @@ export class StickyRuns {
     this.#timer ??= this.#world.timers.after(KEPT_MAX_MS, () => this.#expire(), { idle: true })
   }
 
-  take(id: string): Kept | undefined {
+  take(id: string): KeptRun | undefined {
     const kept = this.#kept.get(id)
     this.#kept.delete(id)
     return kept

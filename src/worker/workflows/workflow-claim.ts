@@ -12,7 +12,7 @@ import type { ClaimedJob, SettledJob } from '../../store/store.js'
 import type { InboxRow, OwnedClaim } from '../../store/workflows.js'
 import type { Timers } from '../../world/timers.js'
 import { Driver } from '../../workflow/driver.js'
-import type { DriverHost, Draining, EventRead, LogWrite, Warning } from '../../workflow/host.js'
+import type { DriverHost, Draining, EventRead, LogRead, LogWrite, RunEnd, Warning } from '../../workflow/host.js'
 import type { Operation } from '../../workflow/operation.js'
 import type { PreparedChild, Running, RunningWorkflow } from '../attempt/running.js'
 import { succeeded } from '../attempt/run.js'
@@ -20,13 +20,22 @@ import { endedRun } from './run-end.js'
 import type { EndedRun } from './run-end.js'
 import { StepRun } from './step-run.js'
 import type { StepRunParts } from './step-run.js'
-import type { WorkflowLogs } from './workflow-logs.js'
+import type { KeptRun } from './sticky-runs.js'
 import type { WorkflowRuns } from './workflow-runs.js'
 
 /** A step that has acted for this long is reported. Most steps end before that, and cost no report. */
 const ACTING_AFTER_MS = 1_000
 /** The characters of a line that a row keeps. */
 const LOG_LINE_MAX = 2_000
+
+/** One call of `drive`. */
+interface Driven {
+  readonly body: Handler<unknown, unknown>
+  readonly input: unknown
+  readonly kept: KeptRun | undefined
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
 
 /**
  * A claimed workflow: the host of its driver. The claim's attempt (`Running`) is aborted when the claim is lost or the
@@ -57,29 +66,53 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     this.timers = runs.parts.world.timers
   }
 
-  async drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
+  /** By callbacks: there are thousands of claims a second, and each promise costs as much as a turn. */
+  drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
     this.#runs.began()
+    return new Promise((resolve, reject) => {
+      const driven: Driven = {
+        body,
+        input,
+        kept: this.#runs.sticky.take(this.#running.claimed.id),
+        resolve: (value) => {
+          this.#runs.ended()
+          resolve(value)
+        },
+        reject: (error) => {
+          this.#runs.ended()
+          reject(error as Error)
+        },
+      }
+      const unbegun = driven.kept === undefined ? this.#runs.unbegun.logOf(this.#running.claimed) : undefined
+      if (unbegun === undefined) this.#read(driven, driven.kept?.fence ?? null)
+      else this.#drive(driven, unbegun)
+    })
+  }
+
+  #read(driven: Driven, keptFence: number | null): void {
+    this.#runs.logs.read({ ...this.#claim, keptFence }, this.#isOverNow, (log) => {
+      // While it was frozen the body went on after something that is not of `w`: it is run again from its log.
+      if (driven.kept?.driver.isSpoiled === true && log?.rows === undefined && keptFence !== null)
+        return this.#read(driven, null)
+      if (log === undefined) return driven.resolve(this.#lost())
+      this.#drive(driven, log)
+    })
+  }
+
+  #drive({ body, input, kept, resolve, reject }: Driven, log: LogRead): void {
     try {
-      return await this.#drive(body, input)
-    } finally {
-      this.#runs.ended()
+      const driver = (log.rows === undefined ? kept?.driver : undefined) ?? this.#newDriver(body, input)
+      this.#driver = driver
+      this.#run = log.run
+      driver.start(this, log, { resolve: (end) => resolve(this.#ended(driver, end)), reject })
+    } catch (error) {
+      reject(error)
     }
   }
 
-  async #drive(body: Handler<unknown, unknown>, input: unknown): Promise<unknown> {
-    const { claimed } = this.#running
-    const read = (keptFence: number | null): ReturnType<WorkflowLogs['read']> =>
-      this.#runs.logs.read({ ...this.#claim, keptFence }, this.#isOverNow)
-    const kept = this.#runs.sticky.take(claimed.id)
-    let log = await read(kept?.fence ?? null)
-    // While it was frozen the body went on after something that is not of `w`: it is run again from its log.
-    if (kept?.driver.isSpoiled === true && log?.rows === undefined) log = await read(null)
-    if (log === undefined) return this.#lost()
-    const driver = (log.rows === undefined ? kept?.driver : undefined) ?? this.#newDriver(body, input)
-    this.#driver = driver
-    this.#run = log.run
-    const end = await driver.drive(this, log)
+  #ended(driver: Driver, end: RunEnd): unknown {
     if (end.kind === 'lost' || this.#isOver) return this.#lost()
+    const { claimed } = this.#running
     this.ended = endedRun(end, this.#running, this.#run)
     if (end.kind === 'suspended' || end.kind === 'yielded') this.#runs.sticky.keep(claimed.id, driver, claimed.fence)
     return end.kind === 'done' ? end.value : undefined
@@ -175,7 +208,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
         return this.#runs.callStep(deed.act, step.context(this.#run, operation))
       },
       (outcome) => {
-        this.#ended(operation, step)
+        this.#stepEnded(operation, step)
         ended(outcome)
       },
     )
@@ -194,7 +227,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
       step.act(
         () => this.#transaction(step, operation, settle),
         (outcome) => {
-          this.#ended(operation, step)
+          this.#stepEnded(operation, step)
           const isRecorded = outcome.kind === 'succeeded' && recorded !== undefined
           if (isRecorded) this.hasProgressed = true
           ended(isRecorded ? (recorded as Outcome) : outcome)
@@ -273,7 +306,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     return step
   }
 
-  #ended(operation: Operation, { running: { lines } }: StepRun): void {
+  #stepEnded(operation: Operation, { running: { lines } }: StepRun): void {
     this.#acts.delete(operation.address)
     if (lines !== undefined) operation.note = { ...operation.note, log: [...(operation.note.log ?? []), ...lines] }
   }

@@ -67,9 +67,9 @@ export class WorkflowLogs {
     })
   }
 
-  /** Undefined when the claim is lost. */
-  read(claim: KeptClaim, isOver: () => boolean): Promise<WorkflowLog | undefined> {
-    return new Promise((done) => this.#reads.add({ given: claim, isOver, done }))
+  /** `done` gets undefined when the claim is lost. */
+  read(given: KeptClaim, isOver: () => boolean, done: (log: WorkflowLog | undefined) => void): void {
+    this.#reads.add({ given, isOver, done })
   }
 
   /** `done` gets undefined when the claim is lost. */

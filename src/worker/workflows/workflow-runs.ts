@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Logged } from '../../job/attempt/log-text.js'
 import type { Outcome } from '../../job/rules/outcome.js'
-import type { SettledJob } from '../../store/store.js'
+import type { ClaimedJob, SettledJob } from '../../store/store.js'
 import type { Warning } from '../../workflow/host.js'
 import type { Registered } from '../../job/definition/registry.js'
 import type { AttemptHost, Running } from '../attempt/running.js'
@@ -13,6 +13,7 @@ import { registeredSteps } from './step-run.js'
 import type { StepRun, StepRunParts } from './step-run.js'
 import type { WorkerOptions } from '../worker.js'
 import { StickyRuns } from './sticky-runs.js'
+import { UnbegunWorkflows } from './unbegun-workflows.js'
 import { WorkflowClaim } from './workflow-claim.js'
 import { WorkflowLogs } from './workflow-logs.js'
 
@@ -42,6 +43,7 @@ export class WorkflowRuns {
   readonly parts: InFlightParts
   readonly logs: WorkflowLogs
   readonly sticky: StickyRuns
+  readonly unbegun: UnbegunWorkflows
   readonly inHandMs: number
   readonly #owner: WorkflowOwner
   /** Claims whose drivers have not ended. */
@@ -69,11 +71,19 @@ export class WorkflowRuns {
         transaction: () => Promise.reject(new Error('a step has no transaction; use w.transaction')),
       },
     }
+    this.unbegun = new UnbegunWorkflows({ store: parts.store, events: parts.events, now: () => owner.now() })
     this.sticky = new StickyRuns(parts.world, () => owner.options().workflows.sticky)
   }
 
   begin(running: Running): void {
     running.workflow = new WorkflowClaim(this, running)
+  }
+
+  /** Jobs that were claimed and are held. */
+  hold(held: readonly ClaimedJob[]): void {
+    const { registry } = this.parts
+    const workflows = held.filter(({ name }) => registry.runnable(name)?.workflow !== undefined)
+    if (workflows.length > 0) void this.unbegun.find(workflows)
   }
 
   /** A claim begins to read its log. */

@@ -37,6 +37,12 @@ export async function readLogs(session: JobSession, claims: readonly KeptClaim[]
   })
 }
 
+export async function findUnbegun(session: JobSession, claims: readonly Claim[]): Promise<number[]> {
+  const refs = arrayOf(claims.map(({ ref }) => ref))
+  const rows = await session.query<{ ref: Numeric }>(session.queries.findUnbegun, refs)
+  return rows.map(({ ref }) => numberOf(ref))
+}
+
 interface StoredSuspension {
   readonly ref: Numeric
   readonly run: Numeric | null

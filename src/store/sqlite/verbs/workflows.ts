@@ -75,6 +75,11 @@ interface FoundLog {
   readonly has_inbox: number
 }
 
+export function findUnbegun(session: Session, claims: readonly Claim[]): number[] {
+  const refs = JSON.stringify(claims.map(({ ref }) => ref))
+  return (session.statement(session.queries.findUnbegun).all(refs) as { seq: number }[]).map(({ seq }) => seq)
+}
+
 function isHeld(session: Session, { ref, fence }: Claim): boolean {
   return session.statement(session.queries.holdsClaim).get(ref, fence) !== undefined
 }

@@ -93,6 +93,17 @@ export const workflowQueries = {
     select m.ref, w.run, w.last_fence, w.deadline_at, w.next_no, w.retried_at,
            exists (select 1 from ${s}.steps s where s.ref = m.ref and s.run = coalesce(w.run, 0)) as has_rows
     from mine m left join stored w on w.ref = m.ref`,
+  findUnbegun: `
+    select a.ref
+    from unnest($1::text::bigint[]) as a (ref)
+    cross join lateral (
+      select 1
+      from ${s}.jobs j
+      where j.ref = a.ref and j.shape = 'workflow'
+        and not exists (select 1 from ${s}.steps s where s.ref = a.ref)
+        and not exists (select 1 from ${s}.workflows w where w.ref = a.ref)
+        and not exists (select 1 from ${s}.inbox i where i.ref = a.ref and not i.taken)
+      offset 0) j`,
   readLogs: `
     select a.ref, ${stepRead}
     from rows from (unnest($1::text::bigint[]), unnest($2::text::integer[])) as a (ref, run)

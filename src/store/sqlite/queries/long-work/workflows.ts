@@ -88,6 +88,14 @@ export const workflowQueries = {
     join millrace_jobs j on j.seq = l.seq
     left join millrace_workflows w on w.seq = l.seq
     where l.seq = ? and l.fence = ?`,
+  findUnbegun: `
+    select j.seq
+    from json_each(?) as claimed
+    join millrace_jobs j on j.seq = claimed.value
+    where j.shape = 'workflow'
+      and not exists (select 1 from millrace_steps s where s.seq = j.seq)
+      and not exists (select 1 from millrace_workflows w where w.seq = j.seq)
+      and not exists (select 1 from millrace_inbox i where i.job = j.id and i.taken = 0)`,
   /** The claim reads the log: what the last suspension wrote is used. */
   clearSuspension: `
     update millrace_workflows

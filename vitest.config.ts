@@ -22,6 +22,7 @@ const BEHAVIOUR = [
   'live',
   'sequences',
   'workflows',
+  'check-command',
   'long-work',
   'secrets',
   'liveness',

@@ -209,7 +209,7 @@ describe('the command line', () => {
   test.each<[string, string[], RegExp]>([
     ['no command', [], /USAGE/],
     ['an unknown command', ['migarte'], /"migarte" is not a command; did you mean "migrate"\?/],
-    ['an inherited word', ['constructor'], /"constructor" is not a command; there is migrate/],
+    ['an inherited word', ['constructor'], /"constructor" is not a command; there is check, migrate/],
     ['no store', ['migrate'], /--store is missing: .* MILLRACE_STORE/],
     ['a store without a value', ['migrate', '--store'], /--store needs a value/],
     ['an option in the place of a value', ['migrate', '--store', '--print'], /--store needs a value/],
@@ -256,12 +256,17 @@ describe('the command line', () => {
     expect(existsSync(join(folder, 'x.db'))).toBe(false)
   })
 
-  test.each<[string, string[], RegExp]>([
-    ['no server', ['--store', 'postgres://u:secret@127.0.0.1:1/x'], /cannot be reached: .*ECONNREFUSED.*; check that/],
-    ['a path through a file', ['--store', join(fileURLToPath(import.meta.url), 'x.db')], /is a file \(ENOTDIR\)/],
-  ])('reports %s in one line with exit code 1', async (_, args, message) => {
+  test.each<[string, number, string[], RegExp]>([
+    [
+      'no server',
+      4,
+      ['--store', 'postgres://u:secret@127.0.0.1:1/x'],
+      /cannot be reached: .*ECONNREFUSED.*; check that/,
+    ],
+    ['a path through a file', 1, ['--store', join(fileURLToPath(import.meta.url), 'x.db')], /is a file \(ENOTDIR\)/],
+  ])('reports %s in one line with exit code %d', async (_, expected, args, message) => {
     const { code, out, err } = await migrate(...args)
-    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect({ code, out }).toEqual({ code: expected, out: '' })
     expect(err).toMatch(message)
     expect(err).toMatch(/^millrace migrate: .*\n$/)
     expect(err).not.toContain('secret')
@@ -269,7 +274,7 @@ describe('the command line', () => {
 
   test('prints nothing where no database can be reached, and says how to print for an empty one', async () => {
     const { code, out, err } = await migrate('--print', '--store', 'postgres://u:secret@127.0.0.1:1/x')
-    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect({ code, out }).toEqual({ code: 4, out: '' })
     expect(err).toMatch(/^millrace migrate: .*ECONNREFUSED.*; for the SQL of an empty database, .*add --from 0\n$/)
     expect(err).not.toContain('secret')
   })
@@ -284,6 +289,6 @@ describe('the command line', () => {
   test.each([[['--help']], [['migrate', '--help']]])('prints help on standard output: %j', async (args) => {
     const { code, out, err } = await cli(args)
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(out).toMatch(/^[\x20-\x7e\n’]*USAGE millrace migrate/)
+    expect(out).toMatch(/^[\x20-\x7e\n’]*USAGE millrace (check|migrate)/)
   })
 })

@@ -3,8 +3,9 @@ import { defineCommand, renderUsage, runCommand } from 'citty'
 import type { CommandDef } from 'citty'
 import { didYouMean } from '../codec/near-name.js'
 import { reason, show } from '../codec/show.js'
-import { InvalidOptionsError } from '../errors.js'
+import { InvalidOptionsError, StoreError } from '../errors.js'
 import { checkArguments } from './check-arguments.js'
+import { check } from './commands/check.js'
 import { migrate } from './commands/migrate.js'
 import { replay } from './commands/replay.js'
 import type { Terminal } from './terminal.js'
@@ -12,6 +13,7 @@ import { versionOfPackage } from './version.js'
 
 // Each command has its own type of options; here only the common part is used.
 const COMMANDS: Readonly<Record<string, CommandDef>> = {
+  check: check as unknown as CommandDef,
   migrate: migrate as unknown as CommandDef,
   replay: replay as unknown as CommandDef,
 }
@@ -25,6 +27,9 @@ const MILLRACE = defineCommand({
 const DONE = 0
 const FAILED = 1
 const MISUSED = 2
+const NO_STORE = 4
+/** The store was not reached: there is none, no server answers, or it refuses the login. */
+const NOT_REACHED = ['E_STORE_UNREACHABLE', 'E_STORE_MISSING', 'E_STORE_LOGIN']
 
 /** Runs a command line and returns its exit code. Every error is printed as a sentence; nothing is thrown. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -47,8 +52,13 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     return DONE
   } catch (error) {
     terminal.stderr(sentenceOf(error, name))
-    return error instanceof InvalidOptionsError ? MISUSED : FAILED
+    return exitCodeOf(error)
   }
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof InvalidOptionsError) return MISUSED
+  return error instanceof StoreError && NOT_REACHED.includes(error.code) ? NO_STORE : FAILED
 }
 
 const isHelp = (word: string): boolean => word === '--help' || word === '-h'

@@ -20,6 +20,14 @@ export interface SequenceStore {
   readSequence(id: string): Promise<SequenceRow | undefined>
   /** The recorded items from an index on, in order. Undefined when there is no such job. */
   readOutput(id: string, from: number, limit: number): Promise<Output | undefined>
+  /** Stored items from an index on, in order: one at least where there is one, and no more than `ITEMS_AHEAD_BYTES`. */
+  readItems(sequence: SequenceOwner, from: number, limit: number): Promise<readonly Encoded[]>
+}
+
+/** Whose items they are. The stores need only the id; sealed items are bound to the name too. */
+export interface SequenceOwner {
+  readonly id: string
+  readonly name: string
 }
 
 export interface ItemSlice {

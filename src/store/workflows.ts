@@ -18,6 +18,16 @@ export interface WorkflowStore {
   readWorkflow(id: string): Promise<WorkflowRecordRow | undefined>
   /** Answered rows by number, then open ones, after the given address. Undefined when there is no such job. */
   readSteps(id: string, after: string | undefined, limit: number): Promise<StepPage | undefined>
+  /** What was sent to a workflow and is not taken, by number, after the given one. */
+  readInbox(workflow: InboxOwner, after: number, limit: number): Promise<readonly InboxRow[]>
+}
+
+/** Whose inbox it is. The stores need only the ref; sealed events are bound to the rest. */
+export interface InboxOwner {
+  readonly ref: number
+  readonly id: string
+  readonly name: string
+  readonly key: string | null
 }
 
 /** The verbs of a worker that holds claims on workflows. */

@@ -1,4 +1,5 @@
 import { expect, vi } from 'vitest'
+import { job } from '../../src/index.js'
 import type { Mill } from '../../src/index.js'
 import { clockedMill } from '../support/clocked-mill.js'
 import type { TestClock } from '../support/clocked-mill.js'
@@ -62,6 +63,25 @@ export const scheduleLimits: readonly Bound[] = [
       const { mill } = await bench.kit({ jobs: [] })
       await growSchedules(bench, mill, size, '0 * * * *')
       expect(await lengthOf(mill.check())).toBe(size)
+    },
+  },
+  {
+    of: 'src/mill/check-stored-jobs.ts#ROWS_PAGE',
+    at: 200,
+    on: 'both',
+    holds: async (size, bench) => {
+      let fitting = Infinity
+      const row = job('row', { accepts: (n: number) => n < fitting, run: (n) => n })
+      const { mill } = await bench.kit({ jobs: [row] })
+      const { id: made } = await mill.sequence(
+        row,
+        Array.from({ length: size }, (_, n) => n),
+        { start: false },
+      )
+      fitting = size - 1
+      const found: unknown[] = []
+      for await (const { id, part, at } of mill.check()) if (id === made) found.push([part, at])
+      expect(found).toEqual([['item', String(size - 1)]])
     },
   },
   {

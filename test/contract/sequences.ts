@@ -340,6 +340,18 @@ export const sequenceCases: readonly ContractCase[] = [
     )
   }),
 
+  contract('the stored items of a sequence are read in order from any index, also after a reset', async (b) => {
+    const id = await make(b, payloads(5))
+    const read = (from: number, limit: number): Promise<readonly Encoded[]> =>
+      b.store.sequences.readItems({ id, name: 'mail' }, from, limit)
+    assert.deepEqual(await read(0, 2), payloads(2))
+    assert.deepEqual(await read(3, 10), payloads(5).slice(3))
+    assert.deepEqual(await read(5, 10), [])
+    await change(b, id, 'reset')
+    assert.deepEqual(await read(4, 1), payloads(5).slice(4))
+    assert.deepEqual(await b.store.sequences.readItems({ id: await b.one(), name: 'mail' }, 0, 1), [])
+  }),
+
   contract('a verb of a sequence says whether there is such a sequence', async (b) => {
     const plain = await b.one()
     assert.equal((await change(b, plain, 'pause')).did, 'plain')

@@ -267,6 +267,24 @@ export const workflowCases: readonly ContractCase[] = [
     const plain = await b.one()
     assert.equal((await b.store.workflows.readSteps(plain, undefined, 1))?.isWorkflow, false)
   }),
+  contract('what was sent and is not taken is read in pages, without a claim', async (b) => {
+    const job = await inHand(b)
+    for (const payload of ['1', '2', '3']) await sent(b, job.id, { payload })
+    const page = async (after: number): Promise<(readonly [number, unknown])[]> =>
+      (await b.store.workflows.readInbox(job, after, 2)).map((row) => [row.number, row.payload])
+    const first = await page(0)
+    assert.deepEqual(
+      first.map(([, payload]) => payload),
+      ['1', '2'],
+    )
+    const rest = await page(first[1]?.[0] ?? 0)
+    assert.deepEqual(
+      rest.map(([, payload]) => payload),
+      ['3'],
+    )
+    await append(b, job, { rows: [answer(0)], taken: [first[0]?.[0] ?? -1] })
+    assert.equal((await b.store.workflows.readInbox(job, 0, 10)).length, 2)
+  }),
   contract('a deleted workflow leaves no row, and a new one sees none of the old', async (b) => {
     const job = await inHand(b)
     await sent(b, job.id)

@@ -1,7 +1,4 @@
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { defineCommand } from 'citty'
-import { reason } from '../../codec/show.js'
 import { isWorkflow } from '../../job/definition/brands.js'
 import type { AnyJob } from '../../job/definition/define.js'
 import { listJobs } from '../../job/definition/registry.js'
@@ -11,6 +8,7 @@ import type { MillInternals } from '../../mill/internals.js'
 import { replayStored, unfinishedWorkflows } from '../../mill/replay-stored.js'
 import { describeDrift } from '../../workflow/drift.js'
 import { chooseStore, misuse, STORE_ARGUMENTS } from '../choose-store.js'
+import { loadModule } from '../load-module.js'
 import type { Terminal } from '../terminal.js'
 
 /** Replays every unfinished workflow of a store with the code of a module, and fails if one would park or has no code. */
@@ -43,14 +41,7 @@ export const replay = defineCommand({
 })
 
 async function workflowsOf(path: string | undefined, name: string | undefined): Promise<readonly AnyJob[]> {
-  if (path === undefined)
-    throw misuse('replay', '--jobs', 'is missing: give the module whose exports are the workflows')
-  let module: unknown
-  try {
-    module = await import(pathToFileURL(resolve(path)).href)
-  } catch (error) {
-    throw misuse('replay', '--jobs', `cannot be loaded: ${reason(error)}`)
-  }
+  const module = await loadModule('replay', '--jobs', path, 'give the module whose exports are the workflows')
   const workflows = listJobs(module).filter((job) => isWorkflow(job) && (name === undefined || job.name === name))
   if (workflows.length > 0) return workflows
   throw misuse('replay', '--jobs', `exports no workflow${name === undefined ? '' : ` named ${JSON.stringify(name)}`}`)

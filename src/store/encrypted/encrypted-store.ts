@@ -29,6 +29,7 @@ import {
 } from './sealed-rows.js'
 import { openSpec, sealSpec } from './sealed-spec.js'
 import {
+  openInboxRow,
   openInboxes,
   openLogs,
   openStep,
@@ -314,6 +315,8 @@ function sequenceStore({ store: { sequences }, keys, seals }: Context): Sequence
       if (output === undefined) return output
       return { ...output, rows: output.rows.map((row) => openOutput(keys, row, { id, name: output.name })) }
     },
+    readItems: async (owner, from, limit) =>
+      openItems(keys, await sequences.readItems(owner, from, limit), from, owner),
   }
 }
 
@@ -365,5 +368,7 @@ function workflowStore({ store: { workflows }, keys, seals }: Context): Workflow
       const page = await workflows.readSteps(id, after, limit)
       return page && { ...page, rows: page.rows.map((step) => openStep(keys, step, { id, name: page.name })) }
     },
+    readInbox: async (owner, after, limit) =>
+      (await workflows.readInbox(owner, after, limit)).map((row) => openInboxRow(keys, row, owner)),
   }
 }

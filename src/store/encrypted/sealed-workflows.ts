@@ -119,7 +119,7 @@ function openInbox<In extends Inbox>(keys: Keyring, inbox: In, owner: Owner): In
 }
 
 /** The end of a called job was copied from its row: it is bound to that job. */
-function openInboxRow(keys: Keyring, row: InboxRow, owner: Owner): InboxRow {
+export function openInboxRow(keys: Keyring, row: InboxRow, owner: Owner): InboxRow {
   const { kind, name, payload, error } = row
   if (kind === 'event') return { ...row, payload: openValue(keys, payload, owner, eventPart(name ?? '')) }
   if (kind !== 'call' || name === null) return row

@@ -8,7 +8,7 @@ import { isFinal } from '../../job/rules/states.js'
 import type { State } from '../../job/rules/states.js'
 import { numberOf, numberOrNull } from '../rows/columns.js'
 import type { Numeric } from '../rows/columns.js'
-import { LIST_KEEP_MS } from '../sequences.js'
+import { ITEMS_AHEAD_BYTES, LIST_KEEP_MS } from '../sequences.js'
 import type {
   ItemSlice,
   NewSequence,
@@ -50,6 +50,7 @@ export function sequenceVerbs(verbs: VerbRunner): SequenceStore {
     changeSequence: (change) => verbs.write((at) => changeSequence(at, change), { ids: [change.id] }),
     readSequence: (id) => verbs.read((at) => readSequence(at, id)),
     readOutput: (id, from, limit) => verbs.read((at) => readOutput(at, id, from, limit)),
+    readItems: ({ id }, from, limit) => verbs.read((at) => readItems(at, id, from, limit)),
   }
 }
 
@@ -234,6 +235,13 @@ export function* readOutput(at: At, id: string, from: number, limit: number): Ve
   if (first === undefined) return undefined
   const { name, shape } = first
   return { name, isSequence: shape === 'sequence', rows: rows.flatMap((row) => outputRow(at, row)) }
+}
+
+export function* readItems(at: At, id: string, from: number, limit: number): Verb<readonly Encoded[]> {
+  const rows = yield* awaited(
+    at.rows<{ payload: unknown; bytes?: unknown }>('itemsOfJob', id, from, limit, ITEMS_AHEAD_BYTES),
+  )
+  return rows.map(({ payload, bytes }) => at.encoded(payload, bytes) ?? '')
 }
 
 function outputRow(at: At, { address, value, bytes, note, ...row }: StoredOutput): OutputRow[] {

@@ -68,7 +68,9 @@ export type SharedStatement =
   | 'clearAttempts'
   | 'readSequence'
   | 'readOutput'
+  | 'itemsOfJob'
   // workflows.ts
+  | 'listInbox'
   | 'holdJob'
   | 'ensureWorkflow'
   | 'readWorkflow'

@@ -13,6 +13,7 @@ import type { GuardedChange, Inserted, JobRow } from '../store.js'
 import { INBOX_MAX } from '../workflows.js'
 import type {
   EncodedEvent,
+  InboxRow,
   LogAppend,
   NewChild,
   NewEvent,
@@ -61,6 +62,7 @@ export function workflowVerbs(verbs: VerbRunner): WorkflowStore {
     changeWorkflow: (change) => verbs.write((at) => changeWorkflow(at, change), { ids: [change.id] }),
     readWorkflow: (id) => verbs.read((at) => readWorkflow(at, id)),
     readSteps: (id, after, limit) => verbs.read((at) => readSteps(at, id, after, limit)),
+    readInbox: ({ ref }, after, limit) => verbs.read((at) => readInbox(at, ref, after, limit)),
   }
 }
 
@@ -419,6 +421,25 @@ export function* readSteps(at: At, id: string, after: string | undefined, limit:
   const from = [booleanOf(last.open), numberOf(last.position)] as const
   const rows = yield* awaited(at.rows<StoredStep>('readSteps', ref, run, ...from, limit))
   return { ...page, rows: rows.map((row) => stepRowOf(at, run, row)) }
+}
+
+function* readInbox(at: At, ref: number, after: number, limit: number): Verb<readonly InboxRow[]> {
+  const rows = yield* awaited(at.rows<StoredInboxRow>('listInbox', ref, after, limit))
+  return rows.map(({ number, kind, name, payload, bytes, error, sent_at }) => ({
+    number: numberOf(number),
+    kind,
+    name,
+    payload: at.encoded(payload, bytes),
+    error,
+    sentAt: numberOf(sent_at),
+  }))
+}
+
+interface StoredInboxRow extends Pick<InboxRow, 'kind' | 'name' | 'error'> {
+  readonly number: Numeric
+  readonly payload: unknown
+  readonly bytes?: unknown
+  readonly sent_at: Numeric
 }
 
 /** A row of the log as both stores select it. */

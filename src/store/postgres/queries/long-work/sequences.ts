@@ -21,6 +21,19 @@ export const fillOpen = `on conflict (ref, run, address) do update
           end
       where steps.no is null`
 
+const sizedItems = (list: string): string => `
+    select payload, encode(bytes, 'base64') as bytes
+    from (
+      select idx, payload, bytes, sum(size) over (order by idx) - size as before
+      from (
+        select idx, payload, bytes, coalesce(octet_length(payload), 0) + coalesce(octet_length(bytes), 0) as size
+        from ${s}.items
+        where list = ${list} and idx >= $2::text::integer
+        order by idx
+        limit $3::text::integer) as next) as sized
+    where before < $4::text::bigint
+    order by idx`
+
 /** Sequences: their items, and the log of what they did. */
 export const sequenceQueries = {
   addList: `
@@ -96,18 +109,8 @@ export const sequenceQueries = {
       limit 2) last on true
     order by a.ref, last.address desc`,
   /** At least one item, and no more than fit into so many bytes. */
-  readItems: `
-    select payload, encode(bytes, 'base64') as bytes
-    from (
-      select idx, payload, bytes, sum(size) over (order by idx) - size as before
-      from (
-        select idx, payload, bytes, coalesce(octet_length(payload), 0) + coalesce(octet_length(bytes), 0) as size
-        from ${s}.items
-        where list = $1::text::bigint and idx >= $2::text::integer
-        order by idx
-        limit $3::text::integer) as next) as sized
-    where before < $4::text::bigint
-    order by idx`,
+  readItems: sizedItems('$1::text::bigint'),
+  itemsOfJob: sizedItems(`(select t.list from ${s}.lists t where t.id = $1::text::uuid)`),
   /**
    * The lease is locked in the same statement: an insert that only read it could follow a rescue that has ended the claim.
    * A request that was written before is on the lease; its kind is read by \`readBoundary\`.

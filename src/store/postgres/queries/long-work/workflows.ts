@@ -114,6 +114,12 @@ export const workflowQueries = {
     from unnest($1::text::bigint[]) as a (ref)
     cross join lateral (select * from ${s}.inbox i where i.ref = a.ref and not i.taken offset 0) i
     order by a.ref, i.number`,
+  listInbox: `
+    select number, kind, name, payload, encode(bytes, 'base64') as bytes, error, sent_at
+    from ${s}.inbox
+    where ref = $1::text::bigint and not taken and number > $2::text::bigint
+    order by number
+    limit $3::text::integer`,
   /** Parameters: the claims, their rows, and what they take from the inbox. Returns the claims that hold. */
   appendSteps: `
     with ${heldClaims('$1')},

@@ -12,6 +12,18 @@ const fillOpen = `on conflict (seq, run, address) do update
         end
     where no is null`
 
+const sizedItems = (list: string): string => `
+    select payload
+    from (
+      select payload, sum(size) over (order by idx) - size as before
+      from (
+        select idx, payload, length(cast(payload as blob)) as size
+        from millrace_items
+        where list = ${list} and idx >= ?
+        order by idx
+        limit ?))
+    where before < ?`
+
 /** Sequences: their items, and the log of what they did. */
 export const sequenceQueries = {
   addList: `
@@ -102,17 +114,8 @@ export const sequenceQueries = {
     order by s.address desc
     limit 2`,
   /** At least one item, and no more than fit into so many bytes. */
-  readItems: `
-    select payload
-    from (
-      select payload, sum(size) over (order by idx) - size as before
-      from (
-        select idx, payload, length(cast(payload as blob)) as size
-        from millrace_items
-        where list = ? and idx >= ?
-        order by idx
-        limit ?))
-    where before < ?`,
+  readItems: sizedItems('?'),
+  itemsOfJob: sizedItems('(select list from millrace_lists where id = ?)'),
   /** Written only under the fence. An answer fills an open row; a row that has its answer stays as it is. */
   appendStep: `
     insert into millrace_steps (${stepColumns})

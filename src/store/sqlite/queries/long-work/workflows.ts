@@ -78,6 +78,12 @@ export const workflowQueries = {
     from millrace_inbox
     where job = ${jobOf} and taken = 0
     order by number`,
+  listInbox: `
+    select number, kind, name, payload, error, sent_at
+    from millrace_inbox
+    where job = ${jobOf} and taken = 0 and number > ?
+    order by number
+    limit ?`,
   /** What a claim that still holds finds of its workflow. Most have no suspension, no row in the log and nothing in the inbox. */
   claimLog: `
     select j.shape, w.seq is not null as was_suspended, coalesce(w.run, 0) as run, w.last_fence, w.deadline_at,

@@ -39,6 +39,10 @@ async function growSchedules(bench: Bench, mill: Mill, size: number, rule: unkno
   })
 }
 
+/** The items that `row` accepts: all while they are enqueued. The three runs of a case share their mill. */
+const fitting = { below: Infinity }
+const row = job('row', { accepts: (n: number) => n < fitting.below, run: (n) => n })
+
 /** Limits of schedules: how many at once, how late, and how much of the ledger. */
 export const scheduleLimits: readonly Bound[] = [
   {
@@ -70,15 +74,14 @@ export const scheduleLimits: readonly Bound[] = [
     at: 200,
     on: 'both',
     holds: async (size, bench) => {
-      let fitting = Infinity
-      const row = job('row', { accepts: (n: number) => n < fitting, run: (n) => n })
       const { mill } = await bench.kit({ jobs: [row] })
+      fitting.below = Infinity
       const { id: made } = await mill.sequence(
         row,
         Array.from({ length: size }, (_, n) => n),
         { start: false },
       )
-      fitting = size - 1
+      fitting.below = size - 1
       const found: unknown[] = []
       for await (const { id, part, at } of mill.check()) if (id === made) found.push([part, at])
       expect(found).toEqual([['item', String(size - 1)]])

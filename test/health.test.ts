@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { Abort, healthHandler, prometheusHandler, job, millrace } from '../src/index.js'
 import type { HealthReport, Mill } from '../src/index.js'
-import { passingStore } from './support/fresh-store.js'
+import { freshStore, passingStore } from './support/fresh-store.js'
+import { rawTables } from './support/raw-tables.js'
 import { testing } from './support/testing.js'
 
 /** S3 through the public API. */
@@ -52,6 +56,26 @@ test('it is null before the first check, healthy in the grace, unhealthy when an
   await expect(t.consume()).rejects.toThrow('card declined')
   expect((await again.get())?.state).toBe('failed')
   await t.close()
+})
+
+test('tables of another version are a finding', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-health-'))
+  const store = freshStore(folder)
+  const mill = await millrace({ store, logger: false })
+  const found = async (): Promise<readonly string[]> =>
+    (await mill.health()).findings.flatMap(({ kind, text }) => (kind === 'migrations' ? [text] : []))
+  expect(await found()).toEqual([])
+  const moved = (by: number): Promise<void> =>
+    rawTables(store).run(
+      (table) =>
+        `update ${table('migrations')} set version = version + ${by} where version = (select max(version) from ${table('migrations')})`,
+    )
+  await moved(100)
+  expect(await found()).toEqual([expect.stringMatching(/schema version 10\d, and this process knows version \d/)])
+  await moved(-100)
+  expect(await found()).toEqual([])
+  await mill.close()
+  rmSync(folder, { recursive: true, force: true })
 })
 
 test('never unhealthy in the grace, though an error lasts', async () => {

@@ -80,18 +80,19 @@ describe('the enqueue hook', () => {
     await mill.schedule(echo, 3, '1h', { key: 'k' })
     await (await mill.enqueue(parent)).result()
     expect(calls).toEqual([
-      { verb: 'enqueue', job: 'echo', items: [{ payload: 1, options: { labels: ['a'] } }] },
+      { verb: 'enqueue', job: 'echo', queue: 'default', items: [{ payload: 1, options: { labels: ['a'] } }] },
       {
         verb: 'enqueueMany',
         job: 'echo',
+        queue: 'default',
         items: [
           { payload: 1, options: { priority: 0, title: '1' } },
           { payload: 2, options: { priority: 1, title: '2' } },
         ],
       },
-      { verb: 'schedule', job: 'echo', items: [{ payload: 3, options: { key: 'k' } }], when: '1h' },
-      { verb: 'enqueue', job: 'parent', items: [{ payload: undefined, options: {} }] },
-      { verb: 'enqueue', job: 'echo', items: [{ payload: 'child', options: {} }] },
+      { verb: 'schedule', job: 'echo', queue: 'default', items: [{ payload: 3, options: { key: 'k' } }], when: '1h' },
+      { verb: 'enqueue', job: 'parent', queue: 'default', items: [{ payload: undefined, options: {} }] },
+      { verb: 'enqueue', job: 'echo', queue: 'default', items: [{ payload: 'child', options: {} }] },
     ])
   })
 

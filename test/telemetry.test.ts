@@ -107,6 +107,20 @@ test('a run is a child of the span of its enqueue, and both are measured', async
   })
 })
 
+test('a send names the queue of the definition, unless its options name another', async () => {
+  const mail = job('mail', { run: async (to: string) => to, queue: 'letters' })
+  mill = await millrace({ store: ':memory:', logger: false, jobs: [mail], hooks: telemetry() })
+  await mill.enqueue(mail, 'a')
+  await mill.enqueue(mail, 'b', { queue: 'parcels' })
+  await mill.schedule(mail, 'c', '1h')
+  await mill.sequence(mail, ['d', 'e'])
+  await mill.flow((f) => f.add(mail, 'f'))
+  await mill.enqueueMany(mail, ['g'])
+  const names = ['letters', 'parcels', 'letters', 'letters', 'letters', 'letters']
+  expect(spans.map(({ name }) => name)).toEqual(names.map((queue) => `send ${queue}`))
+  expect(spans.map(({ attributes }) => attributes['messaging.destination.name'])).toEqual(names)
+})
+
 test('without OpenTelemetry the hooks change nothing', async () => {
   Reflect.deleteProperty(globalThis, API)
   const echo = job('echo', async (text: string) => text)

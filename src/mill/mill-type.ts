@@ -267,7 +267,7 @@ export interface Mill {
   /**
    * With `changeLog: true`: every change of state of every job, in any process, in order for each job. A consumer id continues where it
    * stopped, also after a restart; a new id begins with the next change. What is not read yet is kept. After a crash of this process the
-   * changes since the last position that was saved (at most 500) come again.
+   * changes since the last position that was saved (at most 500) come again. A loop that throws has read the change that it was given.
    *
    * ```ts
    * import { millrace } from 'millrace'

@@ -86,9 +86,9 @@ function ofAttempt(attributes: Attributes, { id, attempt, tick }: Context): Attr
   return { ...attributes, 'messaging.message.id': id, 'millrace.attempt': attempt, ...schedule }
 }
 
-/** The queue of the first item; that of the definition is not known here. */
-function queueOf({ items }: EnqueueCall): string {
-  return items[0]?.options.queue ?? 'default'
+/** The queue of the first item. */
+function queueOf({ items, queue }: EnqueueCall): string {
+  return items[0]?.options.queue ?? queue
 }
 
 function inSpan<T>(

@@ -10,7 +10,7 @@ export type StoreNotice =
 
 /** Something wrong with the database: since when, what it does, and what mends it. */
 export interface StoreFinding {
-  readonly kind: 'horizon' | 'wal' | 'setting' | 'push'
+  readonly kind: 'horizon' | 'wal' | 'setting' | 'push' | 'migrations'
   readonly text: string
   readonly since: Date | undefined
   readonly effect: string

@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.js'
 import type { World } from '../world/world.js'
+import type { StoreFinding } from './info.js'
 
 /** Migrates a store's tables without opening the store for work; `millrace migrate` calls it. */
 export interface Migrations {
@@ -23,6 +24,25 @@ export function refuseOlder(name: string, version: number, latest: number, comma
     'E_SCHEMA_OLD',
     `${name} ${has} and this Millrace needs version ${latest}, but autoMigrate is false; run \`${command}\`${who} first, or leave autoMigrate on`,
   )
+}
+
+/** The tables changed under a running process: a newer version migrated them, or an older copy was restored. */
+export function schemaFindings(version: number, latest: number): StoreFinding[] {
+  if (version === latest) return []
+  const isNewer = version > latest
+  return [
+    {
+      kind: 'migrations',
+      text: `The tables have schema version ${version}, and this process knows version ${latest}.`,
+      since: undefined,
+      effect: isNewer
+        ? 'This process works on beside a version that is one newer. It cannot be started again.'
+        : 'Migrations are pending: calls of this process fail where they need what is missing.',
+      mend: isNewer
+        ? 'Deploy the newer version here too.'
+        : 'Run `npx millrace migrate`, or restart this process with autoMigrate on.',
+    },
+  ]
 }
 
 /** The shell command that migrates a store. */

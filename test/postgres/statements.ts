@@ -334,6 +334,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     whyWaits: [list(refOf(1), refOf(2))],
     oldestTransaction: ['300000'],
     harmfulSettings: [],
+    schemaVersion: [],
     idleSlot: ['1073741824'],
     listGroups: ['g1', '50'],
     listSequences: [LAST, '50'],

@@ -136,7 +136,7 @@ function verbsThroughHooks(
         const item = { payload: items, options: hookedCall.call.items[0]?.options ?? own }
         const insert: Insert = ([one]) =>
           thenOrRetry(client.sequence(job, hookedCall.payloads, { ...one?.options, start }), (handle) => [handle])
-        return firstHandle(pass({ verb: 'sequence', job: hookedCall.call.job, items: [item] }, insert))
+        return firstHandle(pass({ verb: 'sequence', ...hookedCall.call, items: [item] }, insert))
       })
     },
   }
@@ -184,7 +184,7 @@ function passFlow(
 type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>
 
 interface HookedCall {
-  readonly call: Pick<EnqueueCall, 'job' | 'items'>
+  readonly call: Pick<EnqueueCall, 'job' | 'queue' | 'items'>
   /** Snapshots for the insert: a hook that mutates the payloads it sees does not change them. */
   readonly payloads: readonly unknown[]
 }
@@ -202,7 +202,7 @@ function readCall(
     return { payload, options }
   })
   return {
-    call: { job: registered.job.name, items },
+    call: { job: registered.job.name, queue: registered.queue, items },
     payloads: payloads.map((payload, index) => snapshot(registered, payload, index)),
   }
 }

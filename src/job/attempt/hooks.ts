@@ -41,6 +41,8 @@ export interface EnqueueCall {
   readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow' | 'sequence'
   /** The job's name. */
   readonly job: string
+  /** The queue of the job's definition; `options.queue` of an item overrides it. */
+  readonly queue: string
   /**
    * One item, or all items of a bulk; a flow makes one call for each node. The payload of a sequence is its list. Payloads are not
    * yet parsed by the job's schema.

@@ -25,6 +25,7 @@ export type FindingKind =
   | 'wal'
   | 'setting'
   | 'push'
+  | 'migrations'
 
 /** A job in an error state, and since when. */
 export interface FailingJob {

@@ -62,6 +62,8 @@ import { FullDisk } from './file/full-disk.js'
 import { startHeartbeat } from './connection/heartbeat.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
+import { schemaFindings } from '../migrations.js'
+import { SCHEMA_VERSION, schemaVersion } from './migrations/migrate.js'
 import { verbRunner } from './verbs/job-session.js'
 import type { OpenedFile } from './connection/open.js'
 import { Notices } from './wake/notices.js'
@@ -153,7 +155,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#disk = file.path === ':memory:' ? undefined : new FullDisk(file.path, world)
     const [session, warnings, { identity }] = [this.#session, [...file.warnings], file]
     const onNotice = this.#notices.on.bind(this.#notices)
-    const inspect = (): Promise<readonly StoreFinding[]> => Promise.resolve(this.#wal.findings())
+    const inspect = (): Promise<readonly StoreFinding[]> => this.#commits.read(() => this.#inspect(file.database))
     this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, inspect, onNotice, ...CALL_PACE.sqlite }
     const note = (sentence: string): void => void warnings.push(sentence)
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, identity, note })
@@ -289,6 +291,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     if (this.#hints.takeMadeReady()) return this.#commits.write(claim, NOT_FLUSHED)
     const readFirst = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
     return this.#commits.write(claim, { ...NOT_FLUSHED, readFirst })
+  }
+
+  #inspect(database: OpenedFile['database']): StoreFinding[] {
+    return [...this.#wal.findings(), ...schemaFindings(schemaVersion(database), SCHEMA_VERSION)]
   }
 
   claimLimited(request: LimitedClaimRequest): Promise<LimitedClaimed> {

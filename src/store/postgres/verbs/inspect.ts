@@ -2,6 +2,8 @@ import { inWords } from '../../../job/why/words.js'
 import { numberOf } from '../../rows/columns.js'
 import type { Numeric } from '../../rows/columns.js'
 import type { StoreFinding } from '../../info.js'
+import { schemaFindings } from '../../migrations.js'
+import { SCHEMA_VERSION } from '../migrations/migrate.js'
 import type { World } from '../../../world/world.js'
 import type { Session } from '../connection/session.js'
 
@@ -16,8 +18,10 @@ export async function inspectServer(session: Session): Promise<StoreFinding[]> {
   const [open] = await session.query<OpenTransaction>(oldestTransaction, String(TRANSACTION_MS))
   const [slot] = await session.query<{ slot: string; bytes: Numeric }>(idleSlot, String(SLOT_BYTES))
   const [settings] = await session.query<Settings>(harmfulSettings)
+  const [schema] = await session.query<{ version: Numeric }>(session.queries.schemaVersion)
   const now = await session.now()
   return [
+    ...schemaFindings(schema === undefined ? 0 : numberOf(schema.version), SCHEMA_VERSION),
     ...(open === undefined ? [] : [pinned(open, now)]),
     ...(slot === undefined ? [] : [idle(slot)]),
     ...harmful(settings),

@@ -1,3 +1,5 @@
+import { s } from '../sql-fragments.js'
+
 /** What the server says that an operator should know. */
 export const healthQueries = {
   /** The session whose transaction has been open the longest, for at least $1 ms. Sessions of other roles may be hidden. */
@@ -9,6 +11,8 @@ export const healthQueries = {
       and a.xact_start < clock_timestamp() - make_interval(secs => $1::text::double precision / 1000)
     order by a.xact_start
     limit 1`,
+  /** The number of the last migration; null where its table is empty. */
+  schemaVersion: `select m.version from ${s}.migrations m order by m.version desc limit 1`,
   /** Settings of this session that slow down every statement. */
   harmfulSettings: `select current_setting('autovacuum') as autovacuum, current_setting('jit') as jit`,
   /** The replication slot without a receiver that keeps the most WAL, more than $1 bytes. */

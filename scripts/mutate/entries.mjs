@@ -23,6 +23,21 @@ const BEHAVIOUR = [
   'secrets',
   'store-gone',
   'open-refused',
+  'statistics',
+  'why',
+  'changes',
+  'lists',
+  'live',
+  'telemetry',
+  'health',
+  'actions',
+  'find-scan',
+  'limits',
+  'outages',
+  'old-payloads',
+  'workflows',
+  'workflow-commands',
+  'long-work',
 ]
 /** Of PostgreSQL alone. */
 const OF_POSTGRES = [

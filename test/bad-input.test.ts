@@ -340,6 +340,7 @@ describe('enqueue()', () => {
   test('refuses a payload at which accepts throws', async () => {
     const error = await refused(() => mill.enqueue(positive, null as never))
     expect(error.code).toBe('E_INVALID_PAYLOAD')
+    expect(paths(error)).toEqual(['payload'])
   })
 
   test('refuses a payload at which the job’s title throws', async () => {
@@ -474,6 +475,12 @@ describe('enqueueMany()', () => {
   test('with one payload too large names its index', async () => {
     const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, 2, 'x'.repeat(MIB)]), 'E_PAYLOAD_TOO_LARGE')
     expect(error.message).toContain('payloads[2]')
+  })
+
+  test('with one payload too large and one that cannot be written names both', async () => {
+    const payloads = [{ f: () => 1 }, 'x'.repeat(MIB)]
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, payloads), 'E_INVALID_PAYLOAD')
+    expect(paths(error)).toEqual(['payloads[0].f', 'payloads[1]'])
   })
 
   test('with options that are wrong for one names its index', async () => {

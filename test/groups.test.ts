@@ -244,6 +244,17 @@ describe('the whenDone job of a group', () => {
   })
 })
 
+test('a group without a whenDone job is sealed in a transaction, if and only if that commits', async () => {
+  const store = freshStore(folder)
+  const mill = await open({ store })
+  const group = mill.group('plain')
+  await inTransaction(store, 'rollback', async (tx) => expect(await group.seal({ tx })).toBe(true))
+  expect(await group.progress()).toMatchObject({ sealed: false })
+  await inTransaction(store, 'commit', async (tx) => expect(await group.seal({ tx })).toBe(true))
+  expect(await group.progress()).toMatchObject({ sealed: true })
+  expect(await group.seal()).toBe(false)
+})
+
 describe('the whenDone job of a group with parents', () => {
   const afterwards = (mill: Mill, name: string, options: EnqueueOptions): GroupHandle =>
     mill.group(name, { whenDone: [report, { campaign: name }, options] })

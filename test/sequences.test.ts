@@ -616,6 +616,7 @@ describeAboveStore('What is refused', () => {
       await expect(mill.sequence(each, [1])).rejects.toMatchObject({
         code: 'E_INVALID_OPTIONS',
         message: expect.stringContaining('a group') as string,
+        problems: [expect.objectContaining({ path: 'job' })],
       })
     expect((await mill.sequence(bounded, [1])).isNew).toBe(true)
   })

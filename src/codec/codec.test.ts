@@ -384,6 +384,8 @@ describe('reading', () => {
       expect(error.message).toContain(JSON.stringify(name))
     }
     expect(unread('{"$":"date"}').message).toContain('did you mean "Date"?')
+    for (const written of ['"soon"', '"2026-01-01"', '"+275760-09-13T00:00:00.001Z"'])
+      expect(unread(`{"$":"Date","v":${written}}`).message).toContain('as Date.prototype.toISOString writes it')
   })
 
   it.each([
@@ -653,6 +655,18 @@ describe('Temporal', () => {
     })
     expect(unread('{"$":"Temporal.Instant","v":"soon"}', using).message).toContain('no instant')
     expect(unread('{"$":"Temporal.Instant","v":{}}', using).message).toContain('expected text')
+  })
+
+  it('types of the runtime are used where no option gives others', () => {
+    const runtime = globalThis as { Temporal?: unknown }
+    const before = Object.getOwnPropertyDescriptor(runtime, 'Temporal')
+    Object.defineProperty(runtime, 'Temporal', { value: { Instant, Duration }, configurable: true, writable: true })
+    try {
+      expect(defaultCodec.decode('{"$":"Temporal.Instant","v":"2026-01-01T00:00:00Z"}')).toBeInstanceOf(Instant)
+    } finally {
+      if (before === undefined) delete runtime.Temporal
+      else Object.defineProperty(runtime, 'Temporal', before)
+    }
   })
 
   it('refuses types of another Temporal, because they would be read back as this one', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { admit } from './limits.js'
+import { admit, mayEverHold } from './limits.js'
 
 /** When a claim under this full rate is repeated, in ms from now, if the first place becomes free in `freesInMs`. */
 function repeatedIn(rate: { readonly max: number; readonly perMs: number }, freesInMs: number): number {
@@ -19,4 +19,14 @@ test('under a full rate the claim is repeated when a place becomes free, and und
   expect(repeatedIn({ max: 1_000, perMs: 1_000 }, 300)).toBe(300)
   expect(repeatedIn({ max: 1_000, perMs: 100 }, 1)).toBe(2)
   expect(repeatedIn({ max: 1_000, perMs: 3_600_000 }, 5)).toBe(20)
+})
+
+test('jobs are held in advance under wide limits in flight, and never under a rate', () => {
+  const rate = { max: 1_000, perMs: 1_000, isKeyed: false }
+  expect(mayEverHold(undefined, undefined)).toBe(true)
+  expect(mayEverHold({ rate }, undefined)).toBe(false)
+  expect(mayEverHold(undefined, { rate })).toBe(false)
+  const under = (job: number, queue: number): boolean =>
+    mayEverHold({ limit: { max: job, isKeyed: false } }, { limit: { max: queue } } as never)
+  expect([under(50, 50), under(49, 1_000), under(1_000, 49)]).toEqual([true, false, false])
 })

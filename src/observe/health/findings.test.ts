@@ -43,6 +43,14 @@ test('each fault is found by its own sign, and says what it does and what mends 
   expect(kinds({ workers: [{ ...worker, about: { slots: 1, names: ['send'], loopDelayMs: 1_000 } }] })).toEqual([
     'blocked-loop',
   ])
+  const loops = [
+    { ...worker, blockedBy: 'id' },
+    { ...worker, about: { slots: 1, names: ['send'], loopDelayMs: 2_000 } },
+  ]
+  expect(findingsOf({ ...fine, workers: loops }).map(({ text }) => text)).toEqual([
+    'The event loop of worker w1 on web-1 is blocked by job id.',
+    'The event loop of worker w1 on web-1 is up to 2 s late.',
+  ])
   const slow = { job: 'send', queue: 'default', count: 2, since: NOW - 300_001 }
   expect(kinds({ workers: [{ ...worker, running: [slow] }] })).toEqual(['slow-handler'])
   expect([kinds({ ownNow: NOW + 5_000 }), kinds({ ownNow: NOW + 5_001 }), kinds({ ownNow: NOW - 5_001 })]).toEqual([

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { buildWeb } from './build-web.mjs'
 import { remakeFolder } from './remake-folder.mjs'
 import { root, runNode, tell, tool } from './run.mjs'
 
@@ -9,8 +10,8 @@ const DIST = join(root, 'dist')
 const STAMP = '.stamp'
 
 /**
- * Builds dist/ from src/: one ES module and one declaration for each file, and the files that are not TypeScript beside
- * them. Does nothing when dist/ was built from exactly these files; `force` builds anyway. Several processes may build at
+ * Builds dist/ from src/: one ES module and one declaration for each file, the files that are not TypeScript beside
+ * them, and the pages of the dashboard. Does nothing when dist/ was built from exactly these files; `force` builds anyway. Several processes may build at
  * once, and others may use dist/ meanwhile: it is replaced when the new one is complete.
  */
 export async function build({ force = false } = {}) {
@@ -20,6 +21,7 @@ export async function build({ force = false } = {}) {
   await remakeFolder(DIST, async (folder) => {
     result = await runNode([tool('typescript', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder])
     copyAssets(folder)
+    if (result.code === 0) await buildWeb(join(folder, 'dashboard', 'web'))
     writeFileSync(join(folder, STAMP), inputs)
     return result.code === 0
   })
@@ -34,7 +36,14 @@ export function builtFrom() {
 
 /** Name, size and time of all inputs of dist/: a removed file changes it as well as an edited one. */
 function fingerprint() {
-  const files = [...filesOf('src'), 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'scripts/build.mjs']
+  const files = [
+    ...filesOf('src'),
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package.json',
+    'scripts/build.mjs',
+    'scripts/build-web.mjs',
+  ]
   return files
     .map((file) => {
       const { size, mtimeMs } = statSync(join(root, file))

@@ -12,6 +12,7 @@ const EXAMPLES = ['examples', 'bench'].filter((folder) => existsSync(join(root, 
 export const checks = [
   // One program: most of the time of the second would be the sources again.
   { name: 'types of src and test', run: () => tsc('-p', 'tsconfig.test.json') },
+  { name: 'types of the dashboard’s pages', run: () => tsc('--noEmit', '-p', 'src/dashboard/web') },
   { name: 'lint', run: () => runNode([tool('oxlint'), '--type-aware', '--deny-warnings', ...OURS]) },
   { name: 'format', run: () => runNode([tool('oxfmt'), '--check', ...OURS, ...EXAMPLES]) },
   { name: 'doc examples', run: compileExamples },

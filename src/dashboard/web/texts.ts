@@ -1,0 +1,32 @@
+/** Every text of the interface that is not made from data. The words are the engine's. */
+export const words = {
+  states: {
+    scheduled: 'scheduled',
+    ready: 'ready',
+    running: 'running',
+    retrying: 'retrying',
+    blocked: 'blocked',
+    paused: 'paused',
+    parked: 'parked',
+    done: 'done',
+    failed: 'failed',
+    cancelled: 'cancelled',
+  },
+  pages: {
+    overview: 'Overview',
+    jobs: 'Jobs',
+    failures: 'Failures',
+    queues: 'Queues',
+    recurring: 'Recurring',
+    groups: 'Groups',
+    workflows: 'Workflows',
+    workers: 'Workers',
+    upcoming: 'Upcoming',
+    health: 'Health',
+    audit: 'Audit',
+    more: 'More',
+  },
+  skip: 'Skip to the page',
+  search: 'Search jobs: an id, a key, a word of the error, state:failed …',
+  searchShort: 'Search jobs',
+} as const

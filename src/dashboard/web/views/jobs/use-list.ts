@@ -1,0 +1,65 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { JobRow, ListFields, SearchAnswer, Snapshot, Sort } from '../../../protocol.js'
+import { useApp } from '../../app-context.js'
+
+/** A list as the user first saw it, with what they asked for since. */
+export interface KeptList {
+  /** The ids in the order of the first sight; they never move by themselves. */
+  readonly order: readonly string[]
+  readonly seen: Readonly<Record<string, JobRow>>
+  /** Ids at the top that the user has not seen. */
+  readonly newer: number
+  readonly more: MorePages
+  /** Takes over the order of the server. */
+  readonly refresh: () => void
+  readonly loadMore: () => void
+}
+
+interface MorePages {
+  readonly cursor: string | null
+  readonly isLoading: boolean
+  readonly reached: Pick<SearchAnswer, 'scanned' | 'reachedAt'> | undefined
+  readonly problem: string | undefined
+}
+
+type View = Snapshot<ListFields, JobRow>
+
+/** Keeps a live list still: rows change in place, new ones wait for the pill, left ones stay until the refresh. */
+export function useList(topic: string, view: View | undefined, sort: Sort, isWorkflows: boolean): KeptList {
+  const { api } = useApp()
+  const [kept, setKept] = useState<{ topic: string; order: readonly string[] } | undefined>(undefined)
+  const [more, setMore] = useState<MorePages>({
+    cursor: null,
+    isLoading: false,
+    reached: undefined,
+    problem: undefined,
+  })
+  const seen = useRef<Record<string, JobRow>>({})
+  if (view !== undefined) Object.assign(seen.current, view.rows)
+  const adopt = (): void => {
+    if (view === undefined) return
+    seen.current = { ...view.rows }
+    setKept({ topic, order: view.order })
+    setMore({ cursor: view.cursor, isLoading: false, reached: view.fields, problem: undefined })
+  }
+  useEffect(() => {
+    if (view !== undefined && kept?.topic !== topic) adopt()
+  }, [topic, view])
+  const isCurrent = kept?.topic === topic
+  const order = isCurrent ? kept.order : (view?.order ?? [])
+  const loadMore = async (): Promise<void> => {
+    if (view === undefined || more.isLoading) return
+    setMore({ ...more, isLoading: true })
+    try {
+      const query = { query: view.fields.query, sort, workflows: isWorkflows, cursor: more.cursor ?? undefined }
+      const answer = await api.post<SearchAnswer>('search', query)
+      Object.assign(seen.current, answer.rows)
+      setKept({ topic, order: [...order, ...answer.order.filter((id) => !order.includes(id))] })
+      setMore({ cursor: answer.cursor, isLoading: false, reached: answer, problem: undefined })
+    } catch (error) {
+      setMore({ ...more, isLoading: false, problem: (error as Error).message })
+    }
+  }
+  const newer = view === undefined ? 0 : view.order.filter((id) => !order.includes(id)).length + view.fields.newer.n
+  return { order, seen: seen.current, newer, more, refresh: adopt, loadMore: () => void loadMore() }
+}

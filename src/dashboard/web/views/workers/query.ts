@@ -1,0 +1,3 @@
+export function topics(): readonly string[] {
+  return ['workers']
+}

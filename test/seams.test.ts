@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { PostgresEngine } from './campaign/postgres-engine.js'
-import { freshSchema, onPostgres } from './support/fresh-store.js'
+import { freshSchema, isShort, onPostgres } from './support/fresh-store.js'
 import { describeFailure, listCases, runCase, SCENARIO_NAMES, shuffled } from './seams/seams.js'
 import type { OpenEngine, SeamCase } from './seams/seams.js'
 import type { SeamFault, SeamGroup } from './seams/seam.js'
@@ -28,12 +28,16 @@ afterAll(() => engine?.close())
 
 const GROUPS: readonly SeamGroup[] = onPostgres ? ['store', 'statements', 'callbacks'] : ['store', 'callbacks']
 
-test.each(KEPT)('in scenario %s every %s that %s breaks no promise: %s', async (scenario, call, fault) => {
-  const cases = await listCases([scenario], ['store'], openEngine)
-  const kept = cases.filter(({ strike }) => strike.seam.call === call && strike.fault === fault)
-  expect(kept.length).toBeGreaterThan(0)
-  expect(await failuresOf(kept)).toEqual([])
-})
+/** What they found was above the store: on PostgreSQL outside the matrix, one of them shows that their calls fail there too. */
+test.each(KEPT.slice(0, isShort ? 1 : KEPT.length))(
+  'in scenario %s every %s that %s breaks no promise: %s',
+  async (scenario, call, fault) => {
+    const cases = await listCases([scenario], ['store'], openEngine)
+    const kept = cases.filter(({ strike }) => strike.seam.call === call && strike.fault === fault)
+    expect(kept.length).toBeGreaterThan(0)
+    expect(await failuresOf(kept)).toEqual([])
+  },
+)
 
 test.each(GROUPS)('one failing call breaks no promise: %s', { timeout: 120_000 }, async (group) => {
   const names = shuffled(SCENARIO_NAMES).slice(0, SCENARIOS_MAX)

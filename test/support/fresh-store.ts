@@ -29,5 +29,11 @@ export function freshSchema(): { readonly url: string; readonly schema: string }
 
 export const onPostgres = process.env['MILLRACE_TEST_POSTGRES'] !== undefined
 
+/** The matrix runs every test on each PostgreSQL, and names the programs of its servers. */
+export const inMatrix = Boolean(process.env['MILLRACE_POSTGRES_BIN'])
+
+/** On PostgreSQL outside the matrix: what costs much there is done in a smaller number. */
+export const isShort = onPostgres && !inMatrix
+
 /** The warning of every mill on the tests' server, which does not flush, to be fast. */
 export const UNFLUSHED = 'fsync is off: a crash of the machine can lose or damage everything; turn it on'

@@ -85,3 +85,37 @@ test('an id that no job has gives undefined, and more than 50 are refused', asyn
   expect(await mill.why([])).toEqual([])
   await expect(mill.why(Array<string>(51).fill('x'))).rejects.toThrow(/ids must be at most 50, got 51/)
 })
+
+test('a job under a limit names the jobs that have its slots, and one under a rate when its turn is at the latest', async () => {
+  const limited = job<string, void>('limited', {
+    run: () => new Promise<void>((resolve) => void ends.push(resolve)),
+    limit: { max: 2, key: (tenant) => tenant },
+  })
+  const rated = job('rated', { run: async (n: number) => n, rate: { max: 2, per: '1h' } })
+  const mill = await open({ jobs: [limited, rated], concurrency: 10, poll: '50ms' })
+  await mill.start()
+  const holders = [await mill.enqueue(limited, 'a'), await mill.enqueue(limited, 'a')]
+  for (const { id } of holders) await expect.poll(() => reasonOf(mill, id), { timeout: 10_000 }).toBe('running')
+  const [third, other] = [await mill.enqueue(limited, 'a'), await mill.enqueue(limited, 'b')]
+  const ids = holders.map(({ id }) => id)
+  expect(await mill.why(third.id)).toEqual({
+    reason: 'limit',
+    text: `The limit of job limited for its key is reached, 2 of 2 are in flight: ${ids[0]} and ${ids[1]}.`,
+    blockers: ids.map((id) => ({ kind: 'job', id })),
+  })
+  await expect.poll(() => reasonOf(mill, other.id), { timeout: 10_000 }).toBe('running')
+  for (const end of ends.splice(0)) end()
+  await expect.poll(() => reasonOf(mill, third.id), { timeout: 10_000 }).toBe('running')
+  for (const end of ends.splice(0)) end()
+
+  const first = await mill.enqueueMany(rated, [1, 2])
+  await Promise.all(first.map((handle) => handle.result({ timeout: '20s' })))
+  const [next, second, last] = await mill.enqueueMany(rated, [3, 4, 5])
+  const answers = await mill.why([next, second, last].map((handle) => handle?.id as string))
+  expect(answers.map((answer) => answer?.reason)).toEqual(['rate', 'rate', 'rate'])
+  expect(answers[0]?.text).toMatch(
+    /^Under the rate of job rated, 2 in 1 h, 2 have started; no job comes before it, and its turn is in (1 h|59 m \d+ s) \(.*\) at the latest/,
+  )
+  expect(answers[1]?.text).toMatch(/1 job comes before it, and its turn is in (1 h|59 m)/)
+  expect(answers[2]?.text).toMatch(/2 jobs come before it, and its turn is in (2 h|1 h 59 m)/)
+})

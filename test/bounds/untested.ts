@@ -191,6 +191,8 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/store/postgres/queries/observing/statistics.ts#RUNNING_MAX',
       'src/client/statistics/queues.ts#PACE_MINUTES',
       'src/store/observing/why.ts#WHY_PARENTS_MAX',
+      'src/store/observing/why.ts#WHY_AHEAD_MAX',
+      'src/store/observing/why.ts#WHY_HOLDERS_MAX',
       'src/store/observing/why.ts#WHY_WORKERS_MAX',
       'src/job/why/words.ts#NAMED_MAX',
       'src/store/postgres/queries/observing/lists.ts#RUNNING_MAX',

@@ -4,7 +4,6 @@ import { InvalidOptionsError } from '../../errors.js'
 import type { Registry } from '../../job/definition/registry.js'
 import { decideWhy } from '../../job/why/why.js'
 import type { Why, WhySnapshot, WhyWorker } from '../../job/why/why.js'
-import { inWords } from '../../job/why/words.js'
 import type { State } from '../../job/rules/states.js'
 import type { WorkerListed } from '../../store/observing/lists.js'
 import type { JobRow, Store } from '../../store/store.js'
@@ -23,20 +22,20 @@ export async function readWhy(ids: readonly unknown[], store: Store, registry: R
       { path: 'ids', message: `must be at most ${WHY_IDS_MAX}, got ${show(ids.length)}` },
     ])
   const known = ids.filter((id): id is string => canBeId(id))
-  const facts = await store.observing.readWhy(known)
+  // Limits of a job are those of its definition in this process, as a claim of this process would apply them.
+  const facts = await store.observing.readWhy(known, registry.limits())
   const found = new Map(known.map((id, index) => [id, facts.jobs[index]]))
   const workers = facts.workers.map((worker) => toWorker(worker, facts.now))
   return ids.map((id) => {
     const job = found.get(id as string)
-    return job === undefined ? undefined : decideWhy(snapshotOf(job, facts, workers, registry))
+    return job === undefined ? undefined : decideWhy(snapshotOf(job, facts, workers))
   })
 }
 
 function snapshotOf(
-  { row, parents, holder, waits, suspended }: NonNullable<Facts['jobs'][number]>,
+  { row, parents, holder, waits, suspended, limits, rates }: NonNullable<Facts['jobs'][number]>,
   { now, queues }: Facts,
   workers: readonly WhyWorker[],
-  registry: Registry,
 ): WhySnapshot {
   const queue = queues.get(row.queue)
   const outage = queue?.outages.find(({ name, state }) => name === row.name && state === 'closed')
@@ -59,7 +58,8 @@ function snapshotOf(
     holder: holder === undefined ? undefined : { worker: holder, host: hostOf(holder, workers) },
     pause: queue?.pause,
     workers,
-    ...boundsOf(row, workers, queue, registry),
+    limits,
+    rates,
     outage,
     waits,
     suspended,
@@ -68,50 +68,6 @@ function snapshotOf(
 
 function hostOf(id: string, workers: readonly WhyWorker[]): string {
   return workers.find((worker) => worker.id === id)?.host ?? 'a host that is not known'
-}
-
-/** Limits of the job are those of its definition in this process, as a claim of this process would apply them. */
-function boundsOf(
-  { name, queue }: JobRow,
-  workers: readonly WhyWorker[],
-  stored:
-    | { readonly limits: { readonly limit?: { max: number } | undefined; readonly rate?: Rate | undefined } }
-    | undefined,
-  registry: Registry,
-): Pick<WhySnapshot, 'limits' | 'turns'> {
-  const running = workers.flatMap((worker) => worker.running)
-  const count = (of: typeof running): number => of.reduce((sum, each) => sum + each.count, 0)
-  const own = registry.limits().get(name)
-  const ofQueue = stored?.limits
-  const limits = [
-    ...(ofQueue?.limit === undefined
-      ? []
-      : [
-          {
-            of: `queue ${queue}`,
-            max: ofQueue.limit.max,
-            inFlight: count(running.filter((each) => each.queue === queue)),
-          },
-        ]),
-    ...(own?.limit === undefined || own.limit.isKeyed
-      ? []
-      : [{ of: `job ${name}`, max: own.limit.max, inFlight: count(running.filter((each) => each.job === name)) }]),
-  ]
-  const turns = [
-    ...(own?.limit?.isKeyed === true ? [`limit of ${own.limit.max} for its key of job ${name}`] : []),
-    ...(own?.rate === undefined ? [] : [`rate of job ${name}: ${rateOf(own.rate)}`]),
-    ...(ofQueue?.rate === undefined ? [] : [`rate of queue ${queue}: ${rateOf(ofQueue.rate)}`]),
-  ]
-  return { limits, turns }
-}
-
-interface Rate {
-  readonly max: number
-  readonly perMs: number
-}
-
-function rateOf({ max, perMs }: Rate): string {
-  return `${max} in ${inWords(perMs)}`
 }
 
 function errorOf({ error }: JobRow): string | null {

@@ -161,7 +161,7 @@ function lowest(lanes: readonly LimitedLane[], next: ReadonlyMap<LimitedLane, nu
  * once: a claim costs more than a start, and at most 1 part in 100 of the rate stays unused for it.
  */
 const CLAIMS_PER_WINDOW = 50
-const CLAIM_PACE_MS = 20
+export const CLAIM_PACE_MS = 20
 
 /** When the next claim under a full rate is worth its cost. */
 function opensAt({ max, perMs }: RateGate, freesAt: number, now: number): number {

@@ -1,10 +1,21 @@
 import { expect, test } from 'vitest'
+import type { Ahead, RateUse } from '../limits/latest-turn.js'
 import { STATES } from '../rules/states.js'
 import { decideWhy } from './why.js'
 import type { WhyReason, WhySnapshot, WhyWorker } from './why.js'
 import { inWords, listed } from './words.js'
 
 const NOW = 1_800_000_000_000
+
+const NONE: Ahead = { jobs: 0, heaviest: 1, isAll: true }
+const rate = (used: number, ahead: Ahead): RateUse => ({
+  of: 'queue default',
+  max: 10,
+  perMs: 60_000,
+  weight: 1,
+  starts: used === 0 ? [] : [{ used, until: NOW + 30_000 }],
+  ahead,
+})
 
 /** Random snapshots, most of which a store can have, and some that only a race could show. */
 function snapshots(count: number): WhySnapshot[] {
@@ -27,6 +38,7 @@ function snapshots(count: number): WhySnapshot[] {
       [{ job: 'slow', queue: 'other', count: 2, since: NOW - 5_000 }],
     ),
   })
+  const ahead = (): Ahead => pick(NONE, { jobs: 1, heaviest: 1, isAll: true }, { jobs: 90, heaviest: 4, isAll: false })
   const holder = (): WhySnapshot['holder'] => pick(undefined, { worker: 'w1', host: 'host-w1' })
   return Array.from({ length: count }, () => ({
     now: NOW,
@@ -46,8 +58,8 @@ function snapshots(count: number): WhySnapshot[] {
     holder: holder(),
     pause: pick(undefined, undefined, undefined, { until: null }, { until: NOW - 1 }, { until: NOW + 60_000 }),
     workers: Array.from({ length: draw(4) }, (_, n) => worker(`w${n}`)),
-    limits: pick([], [], [{ of: 'queue default', max: 2, inFlight: pick(0, 2) }]),
-    turns: pick([], [], ['rate of queue default: 100 in 1 m']),
+    limits: pick([], [], [{ of: 'queue default', max: 2, inFlight: pick(0, 2), holders: ['h1'], ahead: ahead() }]),
+    rates: pick([], [], [rate(draw(12), ahead())]),
     outage: pick(undefined, { waiting: 388 }),
     waits: pick([], [], ['event:approved'], ['call:child'], ['!start']),
     suspended: pick(undefined, { wakeAt: null }, { wakeAt: NOW + 60_000 }),
@@ -74,9 +86,10 @@ const TRUE_WHEN: Record<WhyReason, (s: WhySnapshot) => boolean> = {
   suspect: (s) => isFree(s) && knowing(s) > 0 && s.job.streak > 1,
   slot: (s) => isWanted(s) && withRoom(s) === 0,
   limit: (s) => isWanted(s) && withRoom(s) > 0 && isLimited(s),
-  turn: (s) => isWanted(s) && withRoom(s) > 0 && !isLimited(s) && s.turns.length > 0,
+  rate: (s) => isWanted(s) && withRoom(s) > 0 && !isLimited(s) && isRated(s),
+  turn: (s) => isWanted(s) && withRoom(s) > 0 && !isLimited(s) && !isRated(s) && hasTurnsBefore(s),
   starting: (s) =>
-    (isWanted(s) && withRoom(s) > 0 && !isLimited(s) && s.turns.length === 0) ||
+    (isWanted(s) && withRoom(s) > 0 && !isLimited(s) && !isRated(s) && !hasTurnsBefore(s)) ||
     (s.job.state === 'blocked' && s.parents.length === 0 && s.waits.length === 0) ||
     (isTimed(s) &&
       s.waits.every((each) => each === '!start') &&
@@ -92,6 +105,10 @@ const knowing = ({ workers }: WhySnapshot): number =>
   workers.filter((w) => w.isAlive && (w.names ?? ['mail']).indexOf('mail') >= 0).length
 const isWanted = (s: WhySnapshot): boolean => isFree(s) && knowing(s) > 0 && s.job.streak < 2
 const isLimited = ({ limits }: WhySnapshot): boolean => limits.some((limit) => limit.max - limit.inFlight < 1)
+const hasTurnsBefore = ({ limits }: WhySnapshot): boolean => limits.some((l) => l.inFlight + l.ahead.jobs >= l.max)
+/** Started within the window, to start before it, and itself: more than the rate. */
+const isRated = ({ rates }: WhySnapshot): boolean =>
+  rates.some(({ max, starts, ahead }) => (starts[0]?.used ?? 0) + ahead.jobs * ahead.heaviest + 1 > max)
 const withRoom = ({ workers }: WhySnapshot): number => {
   let rooms = 0
   for (const { isAlive, names, slots, queues, running } of workers) {
@@ -136,7 +153,7 @@ test('the sentence says what a person would', () => {
     pause: undefined,
     workers: [],
     limits: [],
-    turns: [],
+    rates: [],
     outage: undefined,
     waits: [],
     suspended: undefined,
@@ -170,6 +187,22 @@ test('the sentence says what a person would', () => {
     'It waits for extract p, which is failed.',
   )
   const until = new Date(NOW + 60_000).toISOString()
+  const free = { workers: [{ ...busy, slots: 9 }] }
+  const holders = ['a', 'b', 'c', 'd']
+  const limit = { of: 'job send', max: 6, inFlight: 6, holders, ahead: NONE }
+  expect(text({ ...free, limits: [limit] })).toBe(
+    'The limit of job send is reached, 6 of 6 are in flight: a, b, c and 1 more.',
+  )
+  expect(text({ ...free, limits: [{ ...limit, inFlight: 5, ahead: { ...NONE, jobs: 2 } }] })).toBe(
+    'It waits for its turn under the limit of job send: 2 jobs come before it.',
+  )
+  const after = (ms: number): string => new Date(NOW + ms).toISOString()
+  expect(text({ ...free, rates: [rate(10, NONE)] })).toBe(
+    `Under the rate of queue default, 10 in 1 m, 10 have started; no job comes before it, and its turn is in 30 s (${after(30_320)}) at the latest if a worker has a slot.`,
+  )
+  expect(text({ ...free, rates: [rate(10, { jobs: 1_000, heaviest: 1, isAll: false })] })).toBe(
+    'Under the rate of queue default, 10 in 1 m, 10 have started; more than 1000 jobs come before it.',
+  )
   const asleep = { job: job({ state: 'scheduled', dueAt: NOW + 60_000 }), suspended: { wakeAt: null } }
   expect(text(asleep)).toBe(`It sleeps for 1 m (${until}).`)
   const blocked = { job: job({ state: 'blocked' }), waits: ['event:approved'], suspended: { wakeAt: NOW + 60_000 } }

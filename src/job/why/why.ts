@@ -2,6 +2,8 @@ import type { State } from '../rules/states.js'
 import { isFinal } from '../rules/states.js'
 import { isSuspect } from '../rules/quarantine.js'
 import { isPaused } from '../rules/queue-pause.js'
+import { latestTurn, roomOf } from '../limits/latest-turn.js'
+import type { RateUse, SlotUse } from '../limits/latest-turn.js'
 import { inWords, listed } from './words.js'
 
 /**
@@ -19,10 +21,9 @@ export interface WhySnapshot {
   /** The pause of its queue, over or not; `until` null: until a caller resumes it. */
   readonly pause: { readonly until: number | null } | undefined
   readonly workers: readonly WhyWorker[]
-  /** Limits without a key that bound it: of its queue, of its job. */
-  readonly limits: readonly { readonly of: string; readonly max: number; readonly inFlight: number }[]
-  /** What else bounds its start and cannot be counted here: rates, and limits by key. */
-  readonly turns: readonly string[]
+  /** The limits that bound it: of its job, of its key, of its queue. */
+  readonly limits: readonly SlotUse[]
+  readonly rates: readonly RateUse[]
   /** Its retries are held because of an outage. */
   readonly outage: { readonly waiting: number } | undefined
   /** What a workflow waits for: `event:<name>`, `call:<id>`; a sequence that was not started: `!start`. */
@@ -80,6 +81,7 @@ export type WhyReason =
   | 'suspect'
   | 'slot'
   | 'limit'
+  | 'rate'
   | 'turn'
   | 'starting'
 
@@ -246,10 +248,49 @@ function full({ now, job }: WhySnapshot, able: readonly WhyWorker[]): Why | unde
   )
 }
 
-function bounded({ limits, turns }: WhySnapshot): Why | undefined {
+function bounded({ now, limits, rates }: WhySnapshot): Why | undefined {
   const reached = limits.find(({ max, inFlight }) => inFlight >= max)
-  if (reached !== undefined)
-    return why('limit', `The limit of ${reached.of} is reached: ${reached.inFlight} of ${reached.max} are in flight.`)
-  const [turn] = turns
-  return turn === undefined ? undefined : why('turn', `It waits for its turn under the ${turn}.`)
+  if (reached !== undefined) return limited(reached)
+  const used = rates.find((rate) => !hasRoom(rate))
+  // Under several bounds the jobs before it may wait for another one than it does.
+  if (used !== undefined)
+    return rated(used, rates.length + limits.length === 1 ? latestTurn(used, now) : undefined, now)
+  const turn = limits.find(({ max, inFlight, ahead }) => ahead.jobs >= max - inFlight)
+  if (turn === undefined) return undefined
+  return why('turn', `It waits for its turn under the limit of ${turn.of}: ${before(turn.ahead)}.`)
+}
+
+function limited({ of, max, inFlight, holders }: SlotUse): Why {
+  const rest = inFlight - holders.length
+  const shown = rest > 0 && holders.length < 3 ? [...holders, `${rest} more`] : holders
+  const held = holders.length === 0 ? '' : `: ${listed(shown)}`
+  return why(
+    'limit',
+    `The limit of ${of} is reached, ${inFlight} of ${max} are in flight${held}.`,
+    holders.map((id) => ({ kind: 'job', id })),
+  )
+}
+
+/** All that start before it, and it, fit into what is left of the window. */
+function hasRoom(rate: RateUse): boolean {
+  const { weight, ahead } = rate
+  return ahead.jobs * ahead.heaviest + weight <= roomOf(rate)
+}
+
+function rated(rate: RateUse, latest: number | undefined, now: number): Why {
+  const { of, max, perMs, ahead } = rate
+  const when =
+    latest === undefined ? '' : `, and its turn is in ${timeAt(latest, now)} at the latest if a worker has a slot`
+  const used = max - roomOf(rate)
+  return why(
+    'rate',
+    `Under the rate of ${of}, ${max} in ${inWords(perMs)}, ${used} have started; ${before(ahead)}${when}.`,
+  )
+}
+
+function before({ jobs, isAll }: SlotUse['ahead']): string {
+  if (!isAll) return `more than ${jobs} jobs come before it`
+  return jobs === 1
+    ? '1 job comes before it'
+    : `${jobs === 0 ? 'no job' : `${jobs} jobs`} come${jobs === 0 ? 's' : ''} before it`
 }

@@ -227,8 +227,8 @@ function observingStore({ store: { observing }, keys, seals }: Context): Store['
     readStatistics: (...args) => observing.readStatistics(...args),
     countQueues: () => observing.countQueues(),
     readFailures: (...args) => observing.readFailures(...args),
-    readWhy: async (ids) => {
-      const facts = await observing.readWhy(ids)
+    readWhy: async (...args) => {
+      const facts = await observing.readWhy(...args)
       return { ...facts, jobs: facts.jobs.map((job) => job && { ...job, row: open(job.row) }) }
     },
   }

@@ -1,3 +1,4 @@
+import type { JobLimits } from '../../job/limits/limits.js'
 import type { AuditEntry, AuditPage, AuditQuery } from './audit.js'
 import type { ListPage, ListQuery, WorkerListed, WorkerListQuery } from './lists.js'
 import type { FailureGroup, FailuresQuery, QueueCount, Statistics, StatisticsQuery } from './statistics.js'
@@ -23,6 +24,6 @@ export interface ObservingStore<Group, Sequence, Row, Queue, QueueRow> {
   readFailures(query: FailuresQuery): Promise<readonly FailureGroup[]>
   /** The first queues by name, with the counts of their jobs up to a bound. */
   listQueues(): Promise<readonly QueueRow[]>
-  /** What decides why these jobs are not running, one entry for each id. */
-  readWhy(ids: readonly string[]): Promise<WhyFacts<Row, Queue>>
+  /** What decides why these jobs are not running, one entry for each id. `limits`: those of jobs, by name. */
+  readWhy(ids: readonly string[], limits: ReadonlyMap<string, JobLimits>): Promise<WhyFacts<Row, Queue>>
 }

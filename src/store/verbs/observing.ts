@@ -21,7 +21,7 @@ export function observingVerbs(verbs: VerbRunner): Store['observing'] {
     countQueues: () => verbs.read(countQueues),
     readFailures: (query) => verbs.read((session) => readFailures(session, query)),
     listQueues: () => verbs.read(listQueues),
-    readWhy: (ids) => verbs.read((session) => readWhy(session, ids)),
+    readWhy: (ids, limits) => verbs.read((session) => readWhy(session, ids, limits)),
     listSequences: (query) => verbs.read((session) => listSequences(session, query)),
   }
 }

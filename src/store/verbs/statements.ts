@@ -119,6 +119,10 @@ export type SharedStatement =
   // why.ts
   | 'whyParents'
   | 'whyHolders'
+  | 'whyTurns'
+  | 'whySlots'
+  | 'whyStarts'
+  | 'whyAhead'
   | 'whyWaits'
   // statistics.ts
   | 'readStats'

@@ -1,4 +1,5 @@
 import type { State } from '../../job/rules/states.js'
+import type { JobLimits } from '../../job/limits/limits.js'
 import { isFinal } from '../../job/rules/states.js'
 import { WHY_PARENTS_MAX, WHY_WORKERS_MAX } from '../observing/why.js'
 import type { WhyFacts, WhyRow } from '../observing/why.js'
@@ -10,11 +11,16 @@ import type { JobSteps } from './job-steps.js'
 import { listWorkers } from './lists.js'
 import { readQueueState } from './outages.js'
 import { readPause } from './pauses.js'
+import { readBounds } from './why-bounds.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
 /** Reads what `decideWhy` needs of these jobs. Workers and queues are read once for all of them. */
-export function* readWhy(session: VerbSession & JobSteps, ids: readonly string[]): Verb<WhyFacts<JobRow, QueueFacts>> {
+export function* readWhy(
+  session: VerbSession & JobSteps,
+  ids: readonly string[],
+  limits: ReadonlyMap<string, JobLimits>,
+): Verb<WhyFacts<JobRow, QueueFacts>> {
   const rows = yield* awaited(session.readJobs(ids))
   const waiting = rows.filter((row): row is JobRow => row !== undefined && !isFinal(row.state))
   const refs = session.list(waiting.map(({ ref }) => ref))
@@ -28,8 +34,11 @@ export function* readWhy(session: VerbSession & JobSteps, ids: readonly string[]
     const pause = yield* readPause(session, queue)
     queues.set(queue, { ...(yield* readQueueState(session, queue)), pause })
   }
+  const ready = waiting.filter((row) => row.state === 'ready' && !row.claimed)
+  const bounds = yield* readBounds(session, { jobs: ready, limits, queues, now })
   const of = (row: JobRow): WhyRow<JobRow> => ({
     row,
+    ...(bounds.get(row.ref) ?? { limits: [], rates: [] }),
     ...waitsOf(waits.find(({ ref }) => numberOf(ref) === row.ref)),
     parents: parents
       .filter(({ child }) => numberOf(child) === row.ref)

@@ -216,6 +216,139 @@ describe('a key', () => {
   })
 })
 
+describe('a job after others', () => {
+  test('waits for all of them, is their child, and runs when they are done', async () => {
+    const [first, second] = [await mill.enqueue(note, 'first'), await add(`'note', '"second"'`)]
+    const child = await add(`'note', '"child"', after => array[$1, $2, $1]::uuid[]`, [first.id, second])
+    expect(await mill.get(child)).toMatchObject({ state: 'blocked', after: [first.id, second] })
+    expect((await mill.children(first.id)).rows.map(({ id }) => id)).toEqual([child])
+    await mill.start()
+    await mill.handle(child).result()
+    expect(ran.at(-1)).toEqual({ payload: 'child', id: child })
+    expect(ran).toHaveLength(3)
+    const late = await add(`'note', '"late"', after => array[$1]::uuid[], run_in => '1 hour'`, [first.id])
+    expect((await mill.get(late))?.state).toBe('scheduled')
+  })
+
+  test('is cancelled, runs or waits when a parent fails, as it says', async () => {
+    const lost = job('lost', { run: async () => Promise.reject(new Error('lost')), retry: { limit: 0 } })
+    mill.register(lost)
+    const parent = await mill.enqueue(lost)
+    const policy = (of: string): Promise<string> =>
+      add(`'note', to_json($2::text), after => array[$1]::uuid[], on_parent_failure => $2`, [parent.id, of])
+    const before = { wait: await policy('wait'), cancel: await policy('cancel'), run: await policy('run') }
+    await mill.start()
+    await mill.handle(before.run).result()
+    await expect.poll(async () => (await mill.get(before.cancel))?.state).toBe('cancelled')
+    expect((await mill.get(before.cancel))?.reason).toContain(`its parent lost ${parent.id} failed`)
+    expect((await mill.get(before.wait))?.state).toBe('blocked')
+    const after = { wait: await policy('wait'), cancel: await policy('cancel'), run: await policy('run') }
+    await mill.handle(after.run).result()
+    await expect.poll(async () => (await mill.get(after.cancel))?.state).toBe('cancelled')
+    expect((await mill.get(after.wait))?.state).toBe('blocked')
+  })
+
+  test('counts as blocked in its group, and a parent that is not there is refused', async () => {
+    const parent = await mill.enqueue(note, 1, { in: '1h' })
+    await add(`'note', '1', after => array[$1]::uuid[], group_id => 'g'`, [parent.id])
+    expect(await mill.group('g').progress()).toMatchObject({ unfinished: 1, blocked: 1 })
+    const missing = '01890a5d-ac96-774b-bcce-b302099a8057'
+    const error = await refusal(`'note', '1', after => array[$1, $2]::uuid[]`, [parent.id, missing])
+    expect([error.code, error.message]).toEqual(['23503', `add_job: there is no job with the id ${missing}`])
+    const wrong = await refusal(`'note', '1', after => array[null]::uuid[], on_parent_failure => 'stop'`)
+    expect(wrong.message).toContain('each of after must be the id of a job, got null')
+    expect(wrong.message).toContain(`on_parent_failure must be 'wait', 'cancel' or 'run', got 'stop'`)
+    await mill.cancel(parent.id)
+    await add(`'note', '1', key => 'own', run_in => '1 hour'`)
+    const own = (await found({ key: 'own' }))[0]?.id as string
+    await mill.cancel(own)
+    expect((await refusal(`'note', '1', key => 'own', after => array[$1]::uuid[]`, [own])).message).toContain(
+      'under the same key',
+    )
+  })
+})
+
+describe('a unique job', () => {
+  const byUser = job('byUser', { run: async (payload: object) => payload, unique: { by: ['user.id', 'n'], for: '1h' } })
+  const whole = job('whole', { run: async (payload: unknown) => payload, unique: {} })
+
+  test.each([
+    ['byUser', `array['n', 'user.id', 'n']`, { user: { id: 'ö"\\\n\u2028' }, n: 1.5, other: 1 }],
+    [
+      'byUser',
+      `array['user.id', 'n']`,
+      { n: [true, null, { b: 1, a: 'x', Z: -0.25 }], user: { id: { $: 'Date', v: 1 } } },
+    ],
+    ['byUser', `array['user.id', 'n']`, { n: 'x'.repeat(300), user: { id: 1 } }],
+    ['byUser', `array['user.id', 'n']`, { n: '😀'.repeat(95), user: { id: 100 } }],
+    ['whole', `'{}'`, { z: 1, a: { c: [1, 2, { e: '' }], b: {} }, '': null }],
+    ['whole', `'{}'`, 'text'],
+  ])('takes the slot that an enqueue takes: %s by %s of %j', async (name, by, payload) => {
+    mill.register(byUser)
+    mill.register(whole)
+    const id = await add(`$1, $2::json, unique_by => ${by}, run_in => '1 hour'`, [name, JSON.stringify(payload)])
+    const handle = await mill.enqueue(name, payload)
+    expect([handle.id, handle.isNew]).toEqual([id, false])
+    expect(await add(`$1, $2::json, unique_by => ${by}`, [name, JSON.stringify(payload)])).toBe(id)
+    await mill.cancel(id)
+    const next = await mill.enqueue(name, payload)
+    expect(next.isNew).toBe(true)
+    expect(await add(`$1, $2::jsonb, unique_by => ${by}`, [name, JSON.stringify(payload)])).toBe(next.id)
+  })
+
+  test('is refused or returned while it is unfinished, waits, or its window lasts', async () => {
+    const first = await add(`'note', '{"u":1}', unique_by => array['u']`)
+    const error = await refusal(`'note', '{"u":1}', unique_by => array['u'], on_unique => 'reject'`)
+    expect([error.code, error.detail]).toEqual(['23505', first])
+    expect(await add(`'note', '{"u":2}', unique_by => array['u']`)).not.toBe(first)
+    await mill.start()
+    await mill.handle(first).result()
+    const second = await add(`'note', '{"u":1}', unique_by => array['u'], unique_for => '1 hour'`)
+    expect(second).not.toBe(first)
+    await mill.handle(second).result()
+    expect(await add(`'note', '{"u":1}', unique_by => array['u']`)).toBe(second)
+    const third = await add(`'note', '{"u":3}', unique_by => array['u'], unique_while => 'waiting', run_in => '1 hour'`)
+    expect(await add(`'note', '{"u":3}', unique_by => array['u'], unique_while => 'waiting'`)).toBe(third)
+    await mill.delete(third)
+    expect(await add(`'note', '{"u":3}', unique_by => array['u'], unique_while => 'waiting'`)).not.toBe(third)
+    const wrong = await refusal(
+      `'note', '{"u":1}', unique_by => array['v'], unique_for => '0', unique_while => 'x', on_unique => 'replace'`,
+    )
+    for (const what of [
+      'payload must have each of unique_by (v)',
+      'unique_for must be longer than 0',
+      `unique_while must be 'unfinished' or 'waiting', got 'x'`,
+      `on_unique must be 'ignore' or 'reject', got 'replace'`,
+    ])
+      expect(wrong.message).toContain(what)
+    expect((await refusal(`'note', '1', unique_for => '1 hour'`)).message).toContain('unique_for needs unique_by')
+  })
+
+  test('is taken by one of many concurrent calls, from SQL and from mills', async () => {
+    mill.register(byUser)
+    const payload = { user: { id: 1 }, n: 1 }
+    const clients = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const client = new Client(database.url)
+        await client.connect()
+        return client
+      }),
+    )
+    const asked = clients.map((client) =>
+      client.query(`select ${HOME}.add_job('byUser', $1::json, unique_by => array['user.id', 'n']) as id`, [
+        JSON.stringify(payload),
+      ]),
+    )
+    const mine = Array.from({ length: 4 }, () => mill.enqueue(byUser, payload))
+    const ids = [
+      ...(await Promise.all(asked)).map(({ rows }) => (rows[0] as { id: string }).id),
+      ...(await Promise.all(mine)).map(({ id }) => id),
+    ]
+    expect(new Set(ids).size).toBe(1)
+    for (const client of clients) await client.end()
+  })
+})
+
 describe('wrong input', () => {
   test('is reported in one error, and nothing is written', async () => {
     const error = await refusal(
@@ -294,14 +427,20 @@ test('the session’s search_path changes nothing', async () => {
 test('the caller needs the privileges that the guide names, and no more', async () => {
   const guide = readFileSync(new URL('../docs/guides/postgres-sql.md', import.meta.url), 'utf8')
   const grants = [...guide.matchAll(/^ *(grant .*);$/gm)].map(([, grant]) => grant as string)
-  expect(grants).toHaveLength(6)
+  expect(grants).toHaveLength(10)
+  const given = async (some: readonly string[]): Promise<void> => {
+    for (const grant of some) await sql.query(grant.replaceAll('millrace', HOME.replaceAll('$', '$$$$')))
+    await sql.query('set role app')
+  }
   await sql.query('create role app')
-  for (const grant of grants) await sql.query(grant.replaceAll('millrace', HOME.replaceAll('$', '$$$$')))
-  await sql.query('set role app')
+  await given(grants.slice(0, 6))
   const id = await add(`'fresh', '{}', key => 'k', expires_in => '1 day'`)
   const later = await add(`'fresh', '{}', run_in => '1 day', group_id => 'spring'`)
   await sql.query('reset role')
+  await given(grants.slice(6))
+  const child = await add(`'fresh', '{"n":1}', after => array[$1]::uuid[], unique_by => array['n']`, [id])
+  await sql.query('reset role')
   await sql.query('drop owned by app')
   await sql.query('drop role app')
-  expect((await found({ job: 'fresh' })).map((record) => record.id).sort()).toEqual([id, later].sort())
+  expect((await found({ job: 'fresh' })).map((record) => record.id).sort()).toEqual([id, later, child].sort())
 })

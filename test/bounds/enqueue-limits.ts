@@ -173,7 +173,7 @@ export const enqueueLimits: readonly Bound[] = [
     },
   },
   {
-    of: 'src/client/enqueue/unique-slot.ts#KEY_TEXT_MAX',
+    of: 'src/job/rules/unique.ts#KEY_TEXT_MAX',
     at: 200,
     on: 'both',
     holds: async (size, bench) => {

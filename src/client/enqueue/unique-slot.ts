@@ -8,13 +8,11 @@ import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Registered } from '../../job/definition/registry.js'
 import { isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { ownField } from '../../job/definition/title.js'
+import { KEY_TEXT_MAX } from '../../job/rules/unique.js'
 import type { UniqueSlotRequest } from '../../job/rules/unique.js'
 import { mergeUnique } from '../../job/definition/unique-options.js'
 import type { UniqueOptions } from '../../job/definition/unique-options.js'
 import { digest } from '../../world/digest.js'
-
-/** A unique value of at most this many characters is stored as readable text; a longer one is stored as its digest. */
-const KEY_TEXT_MAX = 200
 
 /** The unique slot of an item, undefined when the job is not unique, or the reason why the slot cannot be computed. */
 export type SlotResult =

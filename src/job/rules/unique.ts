@@ -39,6 +39,9 @@ export function decideDuplicate(holder: Holder, policy: OnDuplicate): DuplicateV
  * wants it, and not written when a job ends: so jobs that are not unique pay nothing when they settle.
  */
 
+/** A unique value of at most this many characters is stored as readable text; a longer one is stored as its digest. */
+export const KEY_TEXT_MAX = 200
+
 /** How long a holder makes a later enqueue a duplicate. */
 export type UniqueWhile = 'unfinished' | 'waiting'
 export type UniquePolicy = 'ignore' | 'replace' | 'reject' | 'reschedule'

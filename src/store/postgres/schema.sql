@@ -599,19 +599,19 @@ CREATE INDEX windows_until ON millrace.windows USING btree (until);
 
 CREATE INDEX workflows_wake ON millrace.workflows USING btree (wake_at) WHERE ((wake_at IS NOT NULL) AND (paused_from IS NULL));
 
-CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval)
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, after uuid[] DEFAULT NULL::uuid[], on_parent_failure text DEFAULT 'wait'::text, unique_by text[] DEFAULT NULL::text[], unique_for interval DEFAULT NULL::interval, unique_while text DEFAULT 'unfinished'::text, on_unique text DEFAULT 'ignore'::text)
  RETURNS uuid
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)$function$;
+AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)$function$;
 
-CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload jsonb, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval)
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload jsonb, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, after uuid[] DEFAULT NULL::uuid[], on_parent_failure text DEFAULT 'wait'::text, unique_by text[] DEFAULT NULL::text[], unique_for interval DEFAULT NULL::interval, unique_while text DEFAULT 'unfinished'::text, on_unique text DEFAULT 'ignore'::text)
  RETURNS uuid
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)$function$;
+AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)$function$;
 
-CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload text DEFAULT NULL::text, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval)
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload text DEFAULT NULL::text, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval, group_id text DEFAULT NULL::text, meta json DEFAULT NULL::json, retry_limit integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, after uuid[] DEFAULT NULL::uuid[], on_parent_failure text DEFAULT 'wait'::text, unique_by text[] DEFAULT NULL::text[], unique_for interval DEFAULT NULL::interval, unique_while text DEFAULT 'unfinished'::text, on_unique text DEFAULT 'ignore'::text)
  RETURNS uuid
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -624,10 +624,13 @@ declare
   stored constant json := json_strip_nulls(json_build_object('title', add_job.title, 'labels', to_json(add_job.labels),
     'retry', case when add_job.retry_limit is not null then json_build_object('limit', add_job.retry_limit) end,
     'timeout', (extract(epoch from add_job.timeout) * 1000)::bigint,
-    'meta', case when add_job.meta is not null then json_build_object('text', regexp_replace(add_job.meta::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g')) end));
+    'meta', case when add_job.meta is not null then json_build_object('text', regexp_replace(add_job.meta::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g')) end,
+    'unique', case when add_job.unique_by is not null then json_build_object(
+      'key', "millrace".unique_text(coalesce(add_job.payload, '{"$":"undefined"}')::json, add_job.unique_by), 'while', add_job.unique_while) end));
   problems constant text[] := "millrace".job_problems(add_job.name, add_job.queue, add_job.priority, add_job.due_at, add_job.run_in,
     add_job.key, add_job.on_duplicate, add_job.labels, add_job.title, add_job.expires_at, add_job.expires_in, add_job.group_id, add_job.meta, add_job.retry_limit,
-    add_job.timeout, written);
+    add_job.timeout, add_job.after, add_job.on_parent_failure, add_job.unique_by, add_job.unique_for, add_job.unique_while,
+    add_job.on_unique, coalesce(add_job.payload, written));
   made_id constant uuid := "millrace".new_job_id(now_ms);
   due bigint;
   expires bigint;
@@ -636,16 +639,24 @@ declare
   its_lane integer;
   sealed bigint;
   emptied bigint;
+  slot constant text := stored #>> '{unique,key}';
+  owner record;
+  parents json;
+  its_state text;
 begin
   if cardinality(problems) > 0 then
     raise exception 'add_job: %', array_to_string(problems, '; ') using errcode = 'invalid_parameter_value';
   end if;
   due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
   expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
+  -- The locks of insertJobs, in its order: no other transaction takes this key or this slot before this one ends.
+  perform pg_advisory_xact_lock(1835625580, n)
+  from (
+    select distinct (hashtextextended(taken, 7) & 1023)::integer as n
+    from unnest(array['key ' || add_job.name || chr(10) || add_job.key, 'slot ' || add_job.name || chr(10) || slot]) as taken
+    where taken is not null
+    order by 1) as locks;
   if add_job.key is not null then
-    -- The lock of insertJobs: no other transaction takes this key before this one ends.
-    perform pg_advisory_xact_lock(
-      1835625580, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & 1023)::integer);
     select j.id into holder
     from "millrace".keys k join "millrace".jobs j on j.ref = k.ref
     where k.name = add_job.name and k.key = add_job.key
@@ -659,6 +670,53 @@ begin
       return holder;
     end if;
   end if;
+  if slot is not null then
+    select u.id, u.until, h.ref is null as unfinished, r.ref is not null or w.ref is not null as waits into owner
+    from "millrace".uniques u
+    left join lateral (select j.ref, j.lane, j.due_at, j.priority, j.turn from "millrace".jobs j where j.ref = u.ref and j.id = u.id limit 1) j on true
+    left join lateral (select h.ref from "millrace".history h where j.ref is null or h.ref = j.ref limit 1) h on true
+    left join lateral (select w.ref from "millrace".waiting w where w.ref = j.ref limit 1) w on true
+    left join lateral (
+      select r.ref from "millrace".ready r
+      where r.lane = coalesce(-(j.lane::bigint * 4294967296 + j.turn), j.lane) and r.sort = j.due_at - j.priority::bigint * 600000 and r.ref = j.ref
+      limit 1) r on true
+    where u.name = add_job.name and u.key = slot and (j.ref is not null or u.until > now_ms);
+    if found and (owner.until > now_ms or (owner.unfinished and (add_job.unique_while = 'unfinished' or owner.waits))) then
+      if add_job.on_unique = 'reject' then
+        raise exception 'add_job: a job %, unique by the same value, is there already', quote_literal(add_job.name)
+          using errcode = 'unique_violation', detail = owner.id::text;
+      end if;
+      return owner.id;
+    end if;
+  end if;
+  if cardinality(add_job.after) > 0 then
+    -- Those that are not done stay until this transaction ends: one that deletes them waits, and then sees the links.
+    perform 1
+    from "millrace".jobs j
+    where j.id = any(add_job.after) and not exists (select 1 from "millrace".history h where h.ref = j.ref and h.state = 'done')
+    order by j.ref
+    for key share;
+    select json_agg(json_build_object('id', a.id, 'ref', j.ref, 'state', coalesce(h.state, 'recheck'), 'own', j.key = add_job.key and n.name = add_job.name,
+      'open', h.state is null or (h.state <> 'done' and add_job.on_parent_failure <> 'run')) order by a.n) into parents
+    from (select id, min(n) as n from unnest(add_job.after) with ordinality as u (id, n) group by id) as a
+    left join lateral (select j.ref, j.key, j.lane from "millrace".jobs j where j.id = a.id limit 1) j on true
+    left join "millrace".lanes n on n.lane = j.lane
+    left join lateral (select h.state from "millrace".history h where h.ref = j.ref limit 1) h on true;
+    if exists (select 1 from json_to_recordset(parents) as p (ref bigint) where p.ref is null) then
+      raise exception 'add_job: there is no job with the id %', (
+        select string_agg(p.id::text, ', ') from json_to_recordset(parents) as p (id uuid, ref bigint) where p.ref is null)
+        using errcode = 'foreign_key_violation';
+    end if;
+    if add_job.on_parent_failure = 'wait' and exists (
+      select 1 from json_to_recordset(parents) as p (own boolean, state text) where p.own and p.state <> 'recheck' and p.state <> 'done') then
+      raise exception 'add_job: after names a job that failed under the same key, and can run again only when the new one has ended; give on_parent_failure => ''run'' or ''cancel'', or another key'
+        using errcode = 'invalid_parameter_value';
+    end if;
+  end if;
+  its_state := case
+    when exists (select 1 from json_to_recordset(parents) as p (open boolean) where p.open) then 'blocked'
+    when due <= now_ms then 'ready'
+    else 'scheduled' end;
   if add_job.group_id is not null then
     insert into "millrace".groups (grp) values (add_job.group_id) on conflict (grp) do nothing;
     -- The lock of insertJobs: until this transaction ends, no other one seals, completes or deletes the group.
@@ -670,7 +728,7 @@ begin
       update "millrace".groups set empty_since = null where grp = add_job.group_id;
     end if;
     insert into "millrace".group_moves (grp, queue, state, members)
-    values (add_job.group_id, add_job.queue, case when due <= now_ms then 'ready' else 'scheduled' end, 1);
+    values (add_job.group_id, add_job.queue, its_state, 1);
   end if;
   select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
   if its_lane is null then
@@ -678,17 +736,33 @@ begin
     select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
   end if;
   -- The number is drawn under the lock of this insert, which the transaction that drops a day relies on (days.ts).
-  insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options, grp)
+  insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options, grp, after)
   values (((now_ms / 86400000) << 38) | nextval('"millrace".job_number'), made_id, now_ms, due,
-    expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'), add_job.group_id)
+    expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'), add_job.group_id,
+    (select json_agg(p.id)::text from json_to_recordset(parents) as p (id text)))
   returning ref into made_ref;
   if cardinality(add_job.labels) > 0 then
     insert into "millrace".labels (ref, label) select distinct made_ref, label from unnest(add_job.labels) as label;
   end if;
-  if due <= now_ms then
+  if parents is not null then
+    insert into "millrace".labels (ref, label) select made_ref, chr(1) || p.id from json_to_recordset(parents) as p (id text);
+    insert into "millrace".links (parent, child, on_failure)
+      select p.ref, made_ref, case when p.own and p.state = 'recheck' and add_job.on_parent_failure = 'wait' then 'run' else add_job.on_parent_failure end
+      from json_to_recordset(parents) as p (ref bigint, state text, own boolean, open boolean)
+      where p.open;
+    -- Upkeep marks the parents, and sees the ends of those that have ended or end before this transaction commits.
+    insert into "millrace".link_todos (parent, id, what)
+      select p.ref, p.id, p.state from json_to_recordset(parents) as p (ref bigint, id uuid, state text, open boolean) where p.open;
+  end if;
+  if its_state = 'ready' then
     insert into "millrace".ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * 600000, made_ref);
   else
-    insert into "millrace".waiting (ref, lane, state, due_at, grp) values (made_ref, its_lane, 'scheduled', due, add_job.group_id);
+    insert into "millrace".waiting (ref, lane, state, due_at, grp) values (made_ref, its_lane, its_state, due, add_job.group_id);
+  end if;
+  if slot is not null then
+    insert into "millrace".uniques (name, key, ref, id, until)
+    values (add_job.name, slot, made_ref, made_id, now_ms + (extract(epoch from add_job.unique_for) * 1000)::bigint)
+    on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until;
   end if;
   if expires is not null then
     insert into "millrace".expiring (expires_at, ref) values (expires, made_ref);
@@ -696,12 +770,31 @@ begin
   if add_job.key is not null then
     insert into "millrace".keys (name, key, ref) values (add_job.name, add_job.key, made_ref);
   end if;
-  perform pg_notify('millrace millrace', 'sql' || case when due <= now_ms then ' ready' else '' end
-    || case when due > now_ms or expires is not null then ' due' else '' end);
+  perform pg_notify('millrace millrace', 'sql' || case when its_state = 'ready' then ' ready' else '' end
+    || case when its_state <> 'ready' or expires is not null then ' due' else '' end);
   return made_id;
 end$function$;
 
-CREATE OR REPLACE FUNCTION millrace.job_problems(name text, queue text, priority integer, due_at timestamp with time zone, run_in interval, key text, on_duplicate text, labels text[], title text, expires_at timestamp with time zone, expires_in interval, group_id text, meta json, retry_limit integer, timeout interval, payload text)
+CREATE OR REPLACE FUNCTION millrace.canonical_text(value jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  return case jsonb_typeof(value)
+    when 'object' then '{' || coalesce((
+      select string_agg(to_json(e.key)::text || ':' || "millrace".canonical_text(e.value), ',' order by e.key collate "C")
+      from jsonb_each(value) as e), '') || '}'
+    when 'array' then '[' || coalesce((
+      select string_agg("millrace".canonical_text(e.value), ',' order by e.n)
+      from jsonb_array_elements(value) with ordinality as e (value, n)), '') || ']'
+    when 'number' then trim_scale((value #>> '{}')::numeric)::text
+    else value::text
+  end;
+end$function$;
+
+CREATE OR REPLACE FUNCTION millrace.job_problems(name text, queue text, priority integer, due_at timestamp with time zone, run_in interval, key text, on_duplicate text, labels text[], title text, expires_at timestamp with time zone, expires_in interval, group_id text, meta json, retry_limit integer, timeout interval, after uuid[], on_parent_failure text, unique_by text[], unique_for interval, unique_while text, on_unique text, payload text)
  RETURNS text[]
  LANGUAGE sql
  STABLE
@@ -732,7 +825,20 @@ AS $function$
     case when timeout <= interval '0' or timeout > interval '100 years'
       then format('timeout must be longer than 0 and at most 100 years, got %s', timeout) end,
     case when octet_length(payload) > 1048576
-      then format('payload has %s bytes and the limit is 1048576: store it elsewhere and pass a reference', octet_length(payload)) end
+      then format('payload has %s bytes and the limit is 1048576: store it elsewhere and pass a reference', octet_length(payload)) end,
+    case when cardinality(after) > 20000 then format('after must name at most 20000 jobs, got %s', cardinality(after)) end,
+    case when array_position(after, null) is not null then 'each of after must be the id of a job, got null' end,
+    case when on_parent_failure is null or on_parent_failure not in ('wait', 'cancel', 'run')
+      then format('on_parent_failure must be ''wait'', ''cancel'' or ''run'', got %s', coalesce(quote_literal(on_parent_failure), 'null')) end,
+    case when unique_while is null or unique_while not in ('unfinished', 'waiting')
+      then format('unique_while must be ''unfinished'' or ''waiting'', got %s', coalesce(quote_literal(unique_while), 'null')) end,
+    case when on_unique is null or on_unique not in ('ignore', 'reject')
+      then format('on_unique must be ''ignore'' or ''reject'', got %s', coalesce(quote_literal(on_unique), 'null')) end,
+    case when unique_for <= interval '0' or unique_for > interval '100 years'
+      then format('unique_for must be longer than 0 and at most 100 years, got %s', unique_for) end,
+    case when unique_by is null and unique_for is not null then 'unique_for needs unique_by: an empty array means the whole payload' end,
+    case when unique_by is not null and "millrace".unique_text(payload::json, unique_by) is null
+      then format('payload must have each of unique_by (%s)', array_to_string(unique_by, ', ')) end
   ] || array(select "millrace".text_problem('each of labels', label, 100) from unnest(labels) as label), null)$function$;
 
 CREATE OR REPLACE FUNCTION millrace.leave_long_work()
@@ -803,6 +909,22 @@ AS $function$
     when length(value) not between 1 and most then format('%s must have 1 to %s characters, got %s', what, most, length(value))
     when value ~ E'[\u0001-\u001f\u007f]' then what || ' must not have control characters'
   end$function$;
+
+CREATE OR REPLACE FUNCTION millrace.unique_text(payload json, by text[])
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select case when length(t) + (select count(*) from regexp_matches(t, E'[\U00010000-\U0010ffff]', 'g')) <= 200
+    then t else 'sha256 ' || encode(sha256(convert_to(t, 'UTF8')), 'hex') end
+  from (
+    select case when cardinality(by) = 0 then "millrace".canonical_text(regexp_replace(payload::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g')::jsonb)
+      else (
+        select case when count(*) = count(text) then string_agg(field || ':' || text, ',' order by field collate "C") end
+        from (
+          select field, "millrace".canonical_text(regexp_replace((payload #> string_to_array(field, '.'))::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g')::jsonb) as text
+          from (select distinct field from unnest(by) as field) as fields) as texts) end as t) as whole$function$;
 
 CREATE TRIGGER jobs_labels_changed AFTER UPDATE OF options ON millrace.jobs FOR EACH ROW WHEN ((old.options IS DISTINCT FROM new.options)) EXECUTE FUNCTION millrace.replace_labels();
 

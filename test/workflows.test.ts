@@ -52,6 +52,20 @@ test('a step that is slow is logged by its name until it logs something itself',
   await (await mill.enqueue(flow)).result({ timeout: '20s' })
 })
 
+test('the end of a workflow is written while every slot is taken, and waits for no poll', async () => {
+  let release: () => void = () => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const short = workflow('short', (n: number, w) => w.step('double', () => n * 2))
+  const long = workflow('long', (_: undefined, w) => w.step('hold', () => released))
+  const mill = await open({ jobs: [short, long], concurrency: 2, poll: '1h' })
+  const first = await mill.enqueue(short, 21)
+  const others = [await mill.enqueue(long), await mill.enqueue(long)]
+  await mill.start()
+  expect(await first.result({ timeout: '20s' })).toBe(42)
+  release()
+  await Promise.all(others.map((other) => other.result({ timeout: '20s' })))
+})
+
 describe('A workflow', () => {
   test('takes steps, sleeps, and ends with its result', async () => {
     const acts: string[] = []

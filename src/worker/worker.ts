@@ -227,7 +227,7 @@ export class Worker {
     const gathered = this.#inFlight.gathered()
     if (gathered !== undefined) await gathered
     // The claim first: its freshness counts from when its answer is processed, and the other answers take long to process.
-    await Promise.all([this.#claim(), this.#inFlight.outbox.flush(), this.#inFlight.reports.report()])
+    await Promise.all([this.#claim(), this.#inFlight.flush(), this.#inFlight.reports.report()])
   }
 
   async #claim(): Promise<void> {

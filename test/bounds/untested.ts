@@ -332,6 +332,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/worker/workflows/workflow-runs.ts#WARNED_MAX',
       'src/mill/options.ts#STICKY_MAX',
       'src/mill/replay-stored.ts#PAGE_ROWS',
+      'src/worker/in-flight/in-flight.ts#ENDS_WAIT_MS',
       'src/worker/workflows/workflow-logs.ts#BEHIND_MAX_MS',
       'src/worker/workflows/workflow-logs.ts#RETRY_FIRST_MS',
       'src/worker/workflows/workflow-logs.ts#RETRY_MAX_MS',

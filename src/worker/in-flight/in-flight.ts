@@ -38,6 +38,8 @@ const HELD_PER_TURN_MAX = 50
 const YIELD_AFTER_MS = 1_000
 /** The wait after a read of the store that failed. */
 const STORE_RETRY_MS = 500
+/** Where a settlement is a commit of its own, the ends of workflows wait so long for others of the same slots. */
+const ENDS_WAIT_MS = 10
 
 /** The jobs in flight: held or running, from their claim to their written settlement. The worker decides when to claim and to stop. */
 export class InFlight implements AttemptHost {
@@ -67,6 +69,9 @@ export class InFlight implements AttemptHost {
   readonly #recording = new Set<Running>()
   /** A workflow has ended since the last round. */
   #hasWorkflowEnded = false
+  /** Settlements of workflows that wait to be written. */
+  #endsWaiting = 0
+  #endsTimer: Cancel | undefined
   /** Sequences that were claimed again while an item of an earlier claim still runs here: they wait for it to return. */
   readonly #behind = new Map<Running, ClaimedJob>()
 
@@ -119,13 +124,13 @@ export class InFlight implements AttemptHost {
     // A job that is held and claimed again was taken from this worker and has come back: the old claim of it is void.
     for (const old of this.slots.removeByRef(claimed.jobs)) this.outbox.drop(old.fence)
     this.outbox.opened(fence, claimed.jobs.length)
+    if (!this.#closed) this.workflows.claimed(claimed.jobs)
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
       if (this.#closed) this.#put(job, { kind: 'released' })
       else if (i < starting) this.#beginClaimed(job, now, isLimited)
       else this.slots.hold(job)
     }
-    if (!this.#closed && starting < claimed.jobs.length) this.workflows.hold(claimed.jobs.slice(starting))
     if (this.slots.heldCount > HELD_PER_TURN_MAX) this.#beginHeldNextTurn()
     else this.#beginHeld()
   }
@@ -161,10 +166,38 @@ export class InFlight implements AttemptHost {
     return this.workflows.logs.nextAppend()
   }
 
+  /**
+   * Writes what has ended. Over a network a settlement delays the next steps of the workflows in hand, which are seldom in step:
+   * their ends wait for each other while every slot is taken, so that they are one commit and not one for each.
+   */
+  flush(): Promise<void> {
+    if (this.#mayEndsWait()) {
+      this.#endsTimer ??= this.#parts.world.timers.after(ENDS_WAIT_MS, () => this.#endWait())
+      return Promise.resolve()
+    }
+    this.#endsTimer?.()
+    this.#endsTimer = undefined
+    this.#endsWaiting = 0
+    return this.outbox.flush()
+  }
+
+  #endWait(): void {
+    this.#endsWaiting = 0
+    this.#owner.wake()
+  }
+
+  #mayEndsWait(): boolean {
+    const { concurrency } = this.#owner.options()
+    if (this.#closed || this.#parts.store.info.batchesAhead === 1 || this.#owner.isDraining()) return false
+    const areEndsOnly = this.#endsWaiting > 0 && this.#endsWaiting === this.outbox.waiting
+    return areEndsOnly && this.#endsWaiting < concurrency && this.slots.running.size >= concurrency
+  }
+
   /** Begins nothing more, and releases held jobs. */
   close(): void {
     this.#closed = true
     this.#heldTimer?.()
+    this.#endsTimer?.()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
     for (const job of this.#behind.values()) this.#put(job, { kind: 'released' })
     this.#behind.clear()
@@ -346,7 +379,10 @@ export class InFlight implements AttemptHost {
     running.tookMs = now - running.begunAt
     this.meter.add(running.tookMs)
     if (goesOn(running, outcome)) return void this.#recordItem(running, outcome)
-    if (running.workflow !== undefined) this.#hasWorkflowEnded = true
+    if (running.workflow !== undefined) {
+      this.#hasWorkflowEnded = true
+      this.#endsWaiting += 1
+    }
     this.slots.end(running, now)
     this.#settle(running, outcome, now)
     this.#slotFree(running)

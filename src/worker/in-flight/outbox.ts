@@ -70,6 +70,11 @@ export class Outbox {
     return this.#isDrained && this.#failing.length === 0
   }
 
+  /** How many wait for the next batch. */
+  get waiting(): number {
+    return this.#settled.length
+  }
+
   /** Drops everything: the claims are lost, so nothing of them can be written. */
   abandon(): void {
     this.#settled = []

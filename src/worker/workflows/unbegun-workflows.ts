@@ -10,15 +10,15 @@ export interface UnbegunParts {
 }
 
 /**
- * Workflows that are held for the next free slot and have nothing to read: no log, no suspension, no inbox. They are found by one
- * query for a claim, so that each begins without a read of its own. Only the inbox can change while they are held. What is sent
- * comes with a hint, which makes the worker forget them, and they are read when they begin. A hint may be lost: then the inbox is
- * as old as that of a workflow in hand, and is read with the next request, or by the suspension.
+ * Claimed workflows that have nothing to read: no log, no suspension, no inbox. They are found by one query for a claim, so that
+ * each begins without a read of its own. Only the inbox can change until then. What is sent comes with a hint, which makes the
+ * worker forget them, and they are read when they begin. A hint may be lost: then the inbox is as old as that of a workflow in
+ * hand, and is read with the next request, or by the suspension.
  */
 export class UnbegunWorkflows {
   readonly #parts: UnbegunParts
-  /** When each was found, by the store's clock. */
-  #foundAt = new WeakMap<ClaimedJob, number>()
+  /** When each was found, by the store's clock; or the query that may find it. */
+  #found = new WeakMap<ClaimedJob, number | Promise<void>>()
 
   constructor(parts: UnbegunParts) {
     this.#parts = parts
@@ -26,26 +26,41 @@ export class UnbegunWorkflows {
 
   /** Something was sent, or may have been. */
   forget(): void {
-    this.#foundAt = new WeakMap()
+    this.#found = new WeakMap()
   }
 
-  /** Never rejects: what is not found is read later. */
-  async find(held: readonly ClaimedJob[]): Promise<void> {
-    const foundAt = this.#foundAt
+  /** Asks for these, which were claimed just now. Never rejects: what is not found is read later. */
+  find(claimed: readonly ClaimedJob[]): Promise<void> {
+    const finding = this.#find(claimed, this.#found)
+    for (const job of claimed) this.#found.set(job, finding)
+    return finding
+  }
+
+  /** Calls `then` with the empty log of a workflow that begins, or with undefined when its log must be read: at once if that is known. */
+  logOf(job: ClaimedJob, then: (log: LogRead | undefined) => void): void {
+    const found = this.#found.get(job)
+    if (found instanceof Promise) void found.then(() => then(this.#logOf(job)))
+    else then(this.#logOf(job))
+  }
+
+  #logOf(job: ClaimedJob): LogRead | undefined {
+    const inboxAt = this.#found.get(job)
+    if (typeof inboxAt !== 'number') return undefined
+    return { run: 0, deadlineAt: null, rows: NONE, inbox: NONE, inboxAt }
+  }
+
+  /** What was forgotten meanwhile stays so: the answer may be older than what was sent. */
+  async #find(claimed: readonly ClaimedJob[], found: WeakMap<ClaimedJob, number | Promise<void>>): Promise<void> {
     const now = this.#parts.now()
+    let unbegun: ReadonlySet<number> = new Set()
     try {
-      const unbegun = new Set(await this.#parts.store.leases.findUnbegun(held.map(claimOf)))
-      // What was forgotten meanwhile stays so: this read may be older than what was sent.
-      for (const job of held) if (unbegun.has(job.ref)) foundAt.set(job, now)
+      unbegun = new Set(await this.#parts.store.leases.findUnbegun(claimed.map(claimOf)))
     } catch (error) {
       this.#parts.events.storeFailed('look for new workflows', error)
     }
-  }
-
-  /** The empty log of a workflow that begins; undefined when it must be read. */
-  logOf(job: ClaimedJob): LogRead | undefined {
-    const inboxAt = this.#foundAt.get(job)
-    return inboxAt === undefined ? undefined : { run: 0, deadlineAt: null, rows: NONE, inbox: NONE, inboxAt }
+    for (const job of claimed)
+      if (unbegun.has(job.ref)) found.set(job, now)
+      else found.delete(job)
   }
 }
 

@@ -83,10 +83,15 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
           reject(error as Error)
         },
       }
-      const unbegun = driven.kept === undefined ? this.#runs.unbegun.logOf(this.#running.claimed) : undefined
-      if (unbegun === undefined) this.#read(driven, driven.kept?.fence ?? null)
-      else this.#drive(driven, unbegun)
+      if (driven.kept !== undefined) this.#read(driven, driven.kept.fence)
+      else this.#runs.unbegun.logOf(this.#running.claimed, (log) => this.#begin(driven, log))
     })
+  }
+
+  #begin(driven: Driven, unbegun: LogRead | undefined): void {
+    if (this.#isOver) driven.resolve(this.#lost())
+    else if (unbegun === undefined) this.#read(driven, null)
+    else this.#drive(driven, unbegun)
   }
 
   #read(driven: Driven, keptFence: number | null): void {
@@ -200,7 +205,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
 
   act(operation: Operation, ended: (outcome: Outcome) => void): void {
     const { deed } = operation
-    const step = this.#begin(operation)
+    const step = this.#beginStep(operation)
     step.act(
       () => {
         if (deed.kind === 'results') return this.#runs.parts.results(this.#running.id, deed.parent)
@@ -215,7 +220,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
   }
 
   transact(operation: Operation, record: (outcome: Outcome) => NewStep): Promise<Outcome> {
-    const step = this.#begin(operation)
+    const step = this.#beginStep(operation)
     let recorded: Outcome | undefined
     const settle = (returned: unknown): SettledJob => {
       recorded = succeeded(this.#running.registered, returned)
@@ -297,7 +302,7 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
 
   /* Steps */
 
-  #begin(operation: Operation): StepRun {
+  #beginStep(operation: Operation): StepRun {
     this.#stepParts ??= this.#runs.stepParts(this.#running)
     const step = new StepRun(this.#stepParts, operation)
     this.#acts.set(operation.address, step)

@@ -79,10 +79,10 @@ export class WorkflowRuns {
     running.workflow = new WorkflowClaim(this, running)
   }
 
-  /** Jobs that were claimed and are held. */
-  hold(held: readonly ClaimedJob[]): void {
+  /** Before the first of these jobs begins. */
+  claimed(jobs: readonly ClaimedJob[]): void {
     const { registry } = this.parts
-    const workflows = held.filter(({ name }) => registry.runnable(name)?.workflow !== undefined)
+    const workflows = jobs.filter(({ name }) => registry.runnable(name)?.workflow !== undefined)
     if (workflows.length > 0) void this.unbegun.find(workflows)
   }
 

@@ -38,6 +38,7 @@ import type { Store } from './store/store.js'
 import { LiveContext } from './live/live.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
 import { toListedJob } from './mill/listed-job.js'
+import { serveDashboard, servePrinted } from './mill/dashboard.js'
 import { INTERNALS } from './mill/internals.js'
 import type { MillInternals } from './mill/internals.js'
 import type { MillParts } from './mill/parts.js'
@@ -46,7 +47,6 @@ import { Recursion } from './mill/recursion.js'
 import { UnregisteredJobs } from './mill/unregistered.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, queueLimitsOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
-import { refuseNotYet } from './mill/not-yet.js'
 import { recurringOf } from './mill/recurring.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
@@ -131,6 +131,9 @@ class Millrace implements Omit<
   #stopHealth: (() => void) | undefined
   /** How to stop the attempts of `retryOne` that are under way. */
   readonly #attempts = new Set<StopAttempt>()
+  /** What was made of the mill and ends with it. */
+  readonly #closers = new Set<() => Promise<void> | void>()
+  #isServed = false
   #started: StartedParts | undefined
   /** Runs start and stop one after the other, also when callers overlap. */
   #changing: Promise<void> = Promise.resolve()
@@ -268,6 +271,7 @@ class Millrace implements Omit<
   resumeAll: Mill['resumeAll'] = (filter, options) =>
     this.#client.commandAll('resumeAll', filter, options) as Promise<never>
   why: Mill['why'] = ((id: unknown) => this.#client.why(id)) as Mill['why']
+  dashboard: Mill['dashboard'] = (options) => serveDashboard(this as unknown as Mill, options)
   healthy: Mill['healthy'] = () => this.#health.healthy
   health: Mill['health'] = () => this.#health.check()
   parents: Mill['parents'] = async (id, options) => this.#client.parents(id, options)
@@ -289,7 +293,19 @@ class Millrace implements Omit<
   }
 
   get [INTERNALS](): MillInternals {
-    return { store: this.#store, registry: this.#registry, world: this.#world }
+    return {
+      store: this.#store,
+      registry: this.#registry,
+      world: this.#world,
+      log: this.#log,
+      redact: this.#options.redact ?? [],
+      hasKeys: this.#options.encryption !== undefined,
+      auditKeepMs: () => auditKeepMs(this.#options.keep),
+      onClose: (closer) => {
+        this.#closers.add(closer)
+        return () => void this.#closers.delete(closer)
+      },
+    }
   }
 
   jobs(): readonly ListedJob[] {
@@ -322,9 +338,18 @@ class Millrace implements Omit<
       this.#unregistered.started()
       // A simulated world, which has no vitals, is checked on demand.
       if (this.#world.vitals !== undefined) this.#stopHealth ??= this.#health.start()
+      await this.#serve()
       // The store was reported gone while the parts started.
       if (this.#goneError !== undefined) this.#started.abandon(this.#goneError)
     })
+  }
+
+  /** The option `dashboard`: served from the first start on. */
+  async #serve(): Promise<void> {
+    const { dashboard = false } = this.#options
+    if (dashboard === false || this.#isServed) return
+    await servePrinted(this as unknown as Mill, dashboard)
+    this.#isServed = true
   }
 
   async stop(options: StopOptions = {}): Promise<void> {
@@ -356,6 +381,7 @@ class Millrace implements Omit<
 
   async #closeOnce(options: StopOptions, isEnding = false): Promise<void> {
     this.#signals.remove(this)
+    await Promise.all([...this.#closers].map(async (closer) => closer()))
     try {
       await this.stop(options)
     } finally {
@@ -491,5 +517,3 @@ function shownLive(live: LiveContext, client: Client): Mill['live'] {
     },
   })
 }
-
-refuseNotYet(Millrace.prototype)

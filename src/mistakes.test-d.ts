@@ -88,15 +88,6 @@ sqlite('jobs.db', { filename: 'x' })
 // @ts-expect-error says "'bogus' does not exist in type"
 await millrace({ queues: { mail: { concurrency: 1, bogus: 1 } } })
 
-// ── Verbs that are not built yet are in no type ────────────────────────────────────────────────────────────────
-
-export function later(): readonly unknown[] {
-  return [
-    // @ts-expect-error says "Property 'dashboard' does not exist on type 'Mill'"
-    mill.dashboard({ port: 8080 }),
-  ]
-}
-
 // ── Commands and lists ──────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function commands(): Promise<void> {

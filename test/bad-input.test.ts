@@ -166,13 +166,13 @@ describe('millrace()', () => {
     expect(error.message).toMatch(message)
   })
 
-  test.each(['executor', 'partition', 'dashboard'])('refuses %s by name, as not yet built', async (name) => {
+  test.each(['executor', 'partition'])('refuses %s by name, as not yet built', async (name) => {
     const error = await refused(() => millrace({ store: home, [name]: { some: 'thing' } }))
     expect(error.message).toContain(`${name} is not yet part of this version; until then: `)
   })
 
   test('accepts options that are not yet built at their only supported value', async () => {
-    const same = { executor: 'loop', dashboard: false }
+    const same = { executor: 'loop' }
     const opened = await millrace({ store: home, logger: false, ...same } as MillOptions)
     await opened.close()
   })
@@ -184,11 +184,11 @@ describe('millrace()', () => {
         concurrency: 0,
         poll: 'x',
         keep: { doen: '1d' },
-        dashboard: true,
+        partition: () => 'a',
         lese: 1,
       } as never),
     )
-    expect(paths(error)).toEqual(['concurrency', 'poll', 'keep.doen', 'dashboard', 'lese'])
+    expect(paths(error)).toEqual(['concurrency', 'poll', 'keep.doen', 'partition', 'lese'])
     expect(error.message).toContain('5 problems')
   })
 
@@ -749,15 +749,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   test('result refuses options it does not know', async () => {
     await mill.start()
     await refused(() => mill.handle(id).result({ timout: '1m' } as never))
-  })
-
-  test.each(['dashboard'] as const)('mill.%s() is refused by name, as not yet built', async (verb) => {
-    const error = await refusedUnwritten(
-      () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
-      'E_NOT_YET',
-    )
-    expect(error.message).toContain(`mill.${verb}()`)
-    expect(error.message).toMatch(/not yet .* Until then: ./)
   })
 
   test.each<unknown>(['', 5, null, undefined, 'a\nb', 'q'.repeat(201), {}])(

@@ -60,6 +60,7 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Sequence.result options': async (given) => (await mill.sequence(greet, [ADA], { start: false })).result(given),
   'Mill.stop options': (given) => mill.stop(given),
   'Mill.close options': (given) => mill.close(given),
+  'Mill.dashboard options': (given) => mill.dashboard(given),
   'Mill.stopOnSignals options': (given) => mill.stopOnSignals(given),
   'Mill.find filter': (given) => mill.find(given).next(),
   'Mill.findPage filter': (given) => mill.findPage(given),

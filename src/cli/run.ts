@@ -6,14 +6,16 @@ import { reason, show } from '../codec/show.js'
 import { InvalidOptionsError, StoreError } from '../errors.js'
 import { checkArguments } from './check-arguments.js'
 import { check } from './commands/check.js'
+import { dashboard } from './commands/dashboard.js'
 import { migrate } from './commands/migrate.js'
 import { replay } from './commands/replay.js'
 import type { Terminal } from './terminal.js'
-import { versionOfPackage } from './version.js'
+import { versionOfPackage } from '../world/package-version.js'
 
 // Each command has its own type of options; here only the common part is used.
 const COMMANDS: Readonly<Record<string, CommandDef>> = {
   check: check as unknown as CommandDef,
+  dashboard: dashboard as unknown as CommandDef,
   migrate: migrate as unknown as CommandDef,
   replay: replay as unknown as CommandDef,
 }

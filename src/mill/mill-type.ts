@@ -32,6 +32,7 @@ import type { Upcoming } from '../schedule/upcoming.js'
 import type { CheckFinding } from './check-stored-jobs.js'
 import type { RetriedOne } from './retry-one.js'
 import type { HealthReport } from '../observe/health/health.js'
+import type { DashboardListenOptions, ServedDashboard } from './dashboard-options.js'
 import type { MillOptions } from './options.js'
 
 /** A registered job as `mill.jobs()` lists it. */
@@ -431,6 +432,20 @@ export interface Mill {
   audit(options?: AuditOptions): Promise<Page<AuditRecord>>
   /** Statistics of the whole store: queues, retries, durations, series over time, error groups. */
   readonly stats: Stats
+  /**
+   * Serves the dashboard on a port of this process, by default on 127.0.0.1:8080. Its link has a token that signs you in; it is closed
+   * with the mill.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * const { url, close } = await mill.dashboard({ port: 0 })
+   * console.log(url)
+   * await close()
+   * await mill.close()
+   * ```
+   */
+  dashboard(options?: DashboardListenOptions): Promise<ServedDashboard>
   /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` apply to every process. */
   queue(name: string): QueueHandle
   /**

@@ -32,6 +32,8 @@ import type { KeepOptions } from '../job/definition/keep.js'
 import { listJobs } from '../job/definition/registry.js'
 import { isEncryption } from '../job/secrets/keyring.js'
 import type { EncryptionOptions } from '../job/secrets/keyring.js'
+import { DASHBOARD_LISTEN } from './dashboard-options.js'
+import type { DashboardListenOptions } from './dashboard-options.js'
 import { isRedact } from '../job/secrets/redact.js'
 import type { RedactRule } from '../job/secrets/redact.js'
 import type { RetryOptions } from '../job/rules/retry.js'
@@ -105,6 +107,10 @@ export interface MillOptions {
   readonly onSystemError?: SystemCallback | undefined
   /** Called when it has recovered. Default: a log line. */
   readonly onSystemRecovery?: SystemCallback | undefined
+  /**
+   * Serve the dashboard from `start()` until `close()`, and print its link: `true`, or the options of `mill.dashboard()`. Default false.
+   */
+  readonly dashboard?: boolean | DashboardListenOptions | undefined
   /** The version of your app, recorded on its workers. Default: the version in its package.json. */
   readonly version?: string | undefined
   /** A logger in pino's call shape, a level for the built-in one ('debug' | 'info' | 'warn' | 'error'), or false. Default 'info'. */
@@ -196,6 +202,8 @@ const isWorkflows: Check = (value) =>
   checkFields(value, '', { fields: { sticky: isCount(0, STICKY_MAX), strict: isOneOf(true, false) } })
 
 const isConcurrency = isCount(1, CONCURRENCY_MAX)
+const isDashboard: Check = (value) =>
+  typeof value === 'boolean' ? undefined : checkFields(value, '', DASHBOARD_LISTEN)
 const QUEUE: Fields = {
   fields: { concurrency: isConcurrency, limit: isQueueLimit, rate: isQueueRate },
   foreignNames: FOREIGN_QUEUE_OPTIONS,
@@ -253,12 +261,12 @@ const FIELDS: Fields = {
     startGrace: isDurationOption,
     onSystemError: isFunction,
     onSystemRecovery: isFunction,
+    dashboard: isDashboard,
   },
   // Announced and not built yet: refused by name, unless the value asks for the present behaviour.
   notYet: {
     executor: notYet('set executor and module of each job that needs a thread or a process', 'loop'),
     partition: notYet('give each part a queue of its own'),
-    dashboard: notYet('list jobs with mill.find(filter)', false),
   },
   foreignNames: FOREIGN_MILL_OPTIONS,
   meant: (value) =>

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 /** AES-256-GCM. The caller brings the nonce, so that a simulation encrypts the same way each time. */
 
@@ -29,4 +29,9 @@ export function decryptBytes(key: Uint8Array, context: string, sealed: Uint8Arra
 /** HMAC-SHA256: the same text has the same digest, and only a holder of the key can compute it. */
 export function keyedDigest(key: Uint8Array, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
+}
+
+/** Whether two texts are the same, in a time that does not depend on how much of them is. */
+export function isSameSecret(one: string, other: string): boolean {
+  return timingSafeEqual(createHash('sha256').update(one).digest(), createHash('sha256').update(other).digest())
 }

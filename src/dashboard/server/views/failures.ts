@@ -1,0 +1,132 @@
+import type { ErrorGroup } from '../../../client/statistics/error-groups.js'
+import { DAY_MS } from '../../../job/statistics/buckets.js'
+import type { DeployMark, FailureFields, FailureRow, FailuresFields, Sentence } from '../../protocol/rows.js'
+import { SPANS } from '../../protocol/topics.js'
+import type { FailureSpan } from '../../protocol/topics.js'
+import { ViewGone } from '../parts.js'
+import type { MakeView, Parts } from '../parts.js'
+import type { Show } from '../show/redact.js'
+import { jobRow } from './job-row.js'
+import { asPage, deploysOf } from './reads.js'
+
+/** Groups that are read: days are the shortest window of groups, so those of a shorter span are filtered here. */
+const GROUPS_MAX = 1_000
+const PAGE = 50
+const EXAMPLES = 3
+const KEPT_DAYS = 30
+const ABSENT = {
+  spark: 'Failures of one cause over time are not in this version.',
+  retryable: 'How many jobs of one cause wait for a retry is not in this version.',
+}
+
+/** Failed attempts by their cause, the latest first. */
+export async function readFailures(parts: Parts, span: FailureSpan, cursor?: string): Promise<MakeView> {
+  const now = parts.world.clock.now()
+  const deploys = await deploysOf(parts, 0)
+  const deploy = deploys.at(-1) ?? null
+  const from = span === 'deploy' ? (deploy?.at ?? now - SPANS['24h']) : now - SPANS[span]
+  const { groups, next } = await groupsSince(parts, from, cursor)
+  const total = groups.reduce((sum, { count }) => sum + count, 0)
+  const last = groups[0]?.lastSeen.getTime() ?? (await lastFailure(parts))
+  const sorted = groups.toSorted((a, b) => b.count - a.count)
+  return (show) => ({
+    fields: {
+      span,
+      from,
+      deploy,
+      total,
+      text: sentence(sorted, total, deploy),
+      lastFailureAt: last,
+    } satisfies FailuresFields,
+    rows: sorted.map((group) => [group.fingerprint, failureRow(group, deploy, show)]),
+    cursor: next,
+    absent: ABSENT,
+  })
+}
+
+async function groupsSince(
+  parts: Parts,
+  from: number,
+  cursor?: string,
+): Promise<{ readonly groups: readonly ErrorGroup[]; readonly next: string | null }> {
+  const days = Math.max(1, Math.ceil((parts.world.clock.now() - from) / DAY_MS))
+  const read = (): ReturnType<Parts['mill']['stats']['errorGroups']> =>
+    asPage(() => parts.mill.stats.errorGroups({ days, limit: cursor === undefined ? GROUPS_MAX : PAGE, cursor }))
+  const page = cursor === undefined ? await parts.shared.read(`groups ${days}`, 2_000, read) : await read()
+  return { groups: page.rows.filter(({ lastSeen }) => lastSeen.getTime() >= from), next: page.cursor ?? null }
+}
+
+async function lastFailure({ mill }: Parts): Promise<number | null> {
+  const { rows } = await mill.stats.errorGroups({ days: KEPT_DAYS, limit: 1 })
+  return rows[0]?.lastSeen.getTime() ?? null
+}
+
+/** For the overview: the latest causes. */
+export async function failureRows(
+  parts: Parts,
+  from: number,
+  limit: number,
+  queue?: string,
+): Promise<{ readonly rows: (show: Show) => readonly FailureRow[] }> {
+  const deploy = (await deploysOf(parts, 0)).at(-1) ?? null
+  const groups =
+    queue === undefined
+      ? (await groupsSince(parts, from)).groups
+      : (await parts.mill.stats.errorGroups({ days: 1, queue, limit: PAGE })).rows.filter(
+          ({ lastSeen }) => lastSeen.getTime() >= from,
+        )
+  return { rows: (show) => groups.slice(0, limit).map((group) => failureRow(group, deploy, show)) }
+}
+
+function failureRow(group: ErrorGroup, deploy: DeployMark | null, show: Show): FailureRow {
+  const { fingerprint, job, error, place, count, firstSeen, lastSeen, samples } = group
+  return {
+    fingerprint,
+    job,
+    error,
+    message: show.text(samples.at(-1)?.message),
+    place: place === '' ? null : place,
+    count,
+    spark: null,
+    firstSeen: firstSeen.getTime(),
+    lastSeen: lastSeen.getTime(),
+    isNew: deploy !== null && firstSeen.getTime() >= deploy.at,
+    retryable: null,
+  }
+}
+
+function sentence(groups: readonly ErrorGroup[], total: number, deploy: DeployMark | null): Sentence {
+  const [first] = groups
+  if (first === undefined) return ['No failures in this range.']
+  const plural = total === 1 ? '1 failure' : `${total} failures`
+  const share = first.count === total ? (total === 1 ? '' : ', all of one cause') : `, ${first.count} of one cause`
+  const isNew = deploy !== null && first.firstSeen.getTime() >= deploy.at
+  const since = !isNew ? '' : deploy.version === null ? ', new since the last deploy' : `, new since ${deploy.version}`
+  return [`${plural}${share}${since}.`]
+}
+
+/** One cause: its examples and its jobs. */
+export async function readFailure(parts: Parts, fingerprint: string): Promise<MakeView> {
+  const { groups } = await groupsSince(parts, parts.world.clock.now() - KEPT_DAYS * DAY_MS)
+  const group = groups.find((each) => each.fingerprint === fingerprint)
+  if (group === undefined)
+    throw new ViewGone('No failure of this cause is known. Causes are listed for 30 days after their last failure.')
+  const deploy = (await deploysOf(parts, 0)).at(-1) ?? null
+  const records = await Promise.all(group.samples.map(({ id }) => parts.mill.get(id)))
+  const kept = records.filter((record) => record !== undefined).toReversed()
+  return (show) => ({
+    fields: {
+      failure: failureRow(group, deploy, show),
+      examples: kept.slice(0, EXAMPLES).map((record) => {
+        const row = jobRow(parts, record, show)
+        const error = record.error ?? record.attempts.findLast((each) => each.error !== undefined)?.error
+        return { id: record.id, at: row.changedAt, error: parts.isSealed(record.job) ? null : show.error(error) }
+      }),
+      differences: null,
+      differencesOf: null,
+      query: `print:${fingerprint}`,
+    } satisfies FailureFields,
+    rows: kept.map((record) => [record.id, jobRow(parts, record, show)]),
+    absent: { ...ABSENT, differences: 'What is different about the failed jobs is not in this version.' },
+  })
+}

@@ -67,9 +67,9 @@ export function measureStore({ file }) {
 }
 
 /** A mill with other jobs: `make(job)` returns them. */
-export async function openMill({ dist, file, durability = 'process' }, make) {
+export async function openMill({ dist, file, durability = 'process', concurrency, queues }, make) {
   const { job, millrace, sqlite } = await import(pathToFileURL(join(dist, 'index.js')).href)
-  return millrace({ store: sqlite(file, { durability }), jobs: make(job), logger: false })
+  return millrace({ store: sqlite(file, { durability }), jobs: make(job), logger: false, concurrency, queues })
 }
 
 /** Counted without the engine. */

@@ -60,9 +60,9 @@ export async function openParty({ dist, url, concurrency, keep }) {
 }
 
 /** A mill with other jobs: `make(job)` returns them. */
-export async function openMill({ dist, url }, make) {
+export async function openMill({ dist, url, concurrency, queues }, make) {
   const [{ job, millrace }, { postgres }] = await Promise.all(['.', './postgres'].map((name) => entry(dist, name)))
-  return millrace({ store: postgres(url, { schema: SCHEMA }), jobs: make(job), logger: false })
+  return millrace({ store: postgres(url, { schema: SCHEMA }), jobs: make(job), logger: false, concurrency, queues })
 }
 
 /** The files of `millrace` and `millrace/postgres`, in the copy of the package that is measured. */

@@ -112,8 +112,11 @@ function scopesOf(lanes: readonly Pick<FoundLane, 'name' | 'queue'>[]): string[]
   return [...new Set(lanes.flatMap(({ name, queue }) => [`job ${name}`, `queue ${queue}`]))].toSorted()
 }
 
-/** After this many rows were written that will not count one day, those that do not count any more are deleted. */
-const SWEEP_FROM = 200
+/** After this many starts were written, those that have left their windows are deleted. */
+const SWEEP_STARTS = 200
+/** After this many slots were written, or when this many of those that were read count no more, the latter are deleted. */
+const SWEEP_SLOTS = 1_000
+const SWEEP_DEAD = 200
 
 /** Deletes slots and starts that do not count any more: seldom, since a claim would pay for looking at all of them. */
 class Sweep {
@@ -124,7 +127,8 @@ class Sweep {
     if (taken === 0) return
     this.#slots += admitted.chosen.reduce((sum, { gates }) => sum + gates.slots.length, 0)
     this.#starts += admitted.chosen.reduce((sum, { gates }) => sum + gates.rates.length, 0)
-    const [slots, starts] = [this.#slots >= Math.max(SWEEP_FROM, steps.storedSlots), this.#starts >= SWEEP_FROM]
+    const areMostDead = steps.deadSlots >= SWEEP_DEAD && steps.deadSlots >= steps.storedSlots / 2
+    const [slots, starts] = [this.#slots >= SWEEP_SLOTS || areMostDead, this.#starts >= SWEEP_STARTS]
     if (slots) this.#slots = 0
     if (starts) this.#starts = 0
     if (slots) await run((session) => session.query(session.queries.dropSlots))
@@ -146,6 +150,7 @@ class PostgresLimits implements LimitSteps {
   #expected: readonly { readonly scope: string; readonly version: number }[] = []
   #isOneJob = false
   #storedSlots = 0
+  #deadSlots = 0
   #wasRefused = false
 
   constructor(session: Session) {
@@ -157,9 +162,14 @@ class PostgresLimits implements LimitSteps {
     return this.#wasRefused
   }
 
-  /** The rows of slots of the buckets that were read, also those that count no more. */
+  /** The rows of slots of the buckets that were read. */
   get storedSlots(): number {
     return this.#storedSlots
+  }
+
+  /** Those of them that are known to count no more. */
+  get deadSlots(): number {
+    return this.#deadSlots
   }
 
   async findLanes(request: LimitedClaimRequest): Promise<FoundLanes> {
@@ -197,6 +207,7 @@ class PostgresLimits implements LimitSteps {
     for (const [bucket, used, stored] of JSON.parse(slots ?? '[]') as [string, number, number][]) {
       this.#inUse.slots.set(bucket, used)
       this.#storedSlots += stored
+      this.#deadSlots += stored - used
     }
     for (const [bucket, used, freesAt, lastsUntil] of JSON.parse(rates ?? '[]') as [string, number, number, number][])
       this.#inUse.rates.set(bucket, { used, freesAt, lastsUntil })
@@ -312,6 +323,7 @@ class PostgresLimits implements LimitSteps {
 /** The parameters of the statement: limits, how much to read, and which lanes are claimed. */
 function givenOf({ limits, names, queues, rooms, starting, max }: LimitedClaimRequest): (string | null)[] {
   const neverHeld = [...limits].filter(([, each]) => !mayEverHold(each, undefined)).map(([name]) => name)
+  const limitsByName = [...limits].map(([name, { limit }]) => ({ name, max: limit?.max ?? null }))
   const full = [...rooms].filter(([, left]) => left <= 0).map(([queue]) => queue)
   return [
     JSON.stringify([...limits.keys()]),
@@ -322,6 +334,7 @@ function givenOf({ limits, names, queues, rooms, starting, max }: LimitedClaimRe
     names === undefined ? null : JSON.stringify(names),
     queues === undefined ? null : JSON.stringify(queues),
     JSON.stringify(full),
+    JSON.stringify(limitsByName),
   ]
 }
 

@@ -57,7 +57,8 @@ export const limitQueries = {
                  or n.name = any(array(select value from json_array_elements_text($4::text::json)))
                then $5::text::integer
                else $6::text::integer
-             end as wanted
+             end as wanted,
+             (select m.max from json_to_recordset($10::text::json) as m (name text, max bigint) where m.name = n.name limit 1) as job_max
       from clock, unnest(array(select lane from found)) as f (lane)
       cross join ${laneOf('f.lane')}
       left join ${queueLimitsOf('n.queue')} on true
@@ -105,16 +106,19 @@ export const limitQueries = {
       from ${listOf('head', 'lane', 'part', 'turn', 'ref', 'sort')} as h (lane, part, turn, ref, sort)
       cross join ${bodyOf('h.ref')}),
     bucket as materialized (
-      select 'queue ' || queue as bucket from lane where plain or keyed
-      union
-      select 'job ' || name from lane where plain or keyed
-      union
-      select 'job ' || l.name || e'\n' || key
+      select bucket, max(max) as max
       from (
-        select lane, mod(-turn, ${TURN_SPAN}) as key from candidate where turn < 0
-        union
-        select lane, rate_turn from candidate where rate_turn is not null) c
-      join lane l on l.lane = c.lane)
+        select 'queue ' || queue as bucket, max from lane where plain or keyed
+        union all
+        select 'job ' || name, job_max from lane where plain or keyed
+        union all
+        select 'job ' || l.name || e'\n' || key, l.job_max
+        from (
+          select lane, mod(-turn, ${TURN_SPAN}) as key from candidate where turn < 0
+          union
+          select lane, rate_turn from candidate where rate_turn is not null) c
+        join lane l on l.lane = c.lane) b
+      group by bucket)
     select clock.now, (select w.worker from ${s}.workers w where w.worker = $2) is not null as alive,
            (select json_agg(json_build_array(n.queue, n.name))
             from (select lane from ${s}.outages order by lane) o cross join ${laneOf('o.lane')})::text as failing,
@@ -123,12 +127,17 @@ export const limitQueries = {
             from lane where plain or suspects or keyed)::text as lanes,
            (select json_agg(json_build_array(lane, turn, ref, sort, rate_turn, weight) order by lane, part, turn, sort, ref)
             from candidate)::text as candidates,
-           (select json_agg(json_build_array(b.bucket, u.used, u.stored))
+           -- Far below the limit the stored rows are counted, some of which may not count any more: each row that is looked at
+           -- costs three lookups.
+           (select json_agg(json_build_array(b.bucket,
+              case when u.stored + $6::text::integer <= b.max then u.stored else (
+                select count(*)
+                from (select s.ref, s.fence from ${s}.slots s where s.bucket = b.bucket) s
+                cross join ${leaseOf('s.fence')}
+                where ${holdsSlot}) end,
+              u.stored))
             from bucket b
-            cross join lateral (
-              select count(*) filter (where e.fence is not null and ${holdsSlot}) as used, count(*) as stored
-              from (select s.ref, s.fence from ${s}.slots s where s.bucket = b.bucket) s
-              left join ${leaseOf('s.fence')} on true) u
+            cross join lateral (select count(*) as stored from ${s}.slots s where s.bucket = b.bucket) u
             where u.stored > 0)::text as slots,
            (select json_agg(json_build_array(b.bucket, u.used, u.frees_at, u.lasts_until))
             from bucket b

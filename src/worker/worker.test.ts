@@ -157,3 +157,86 @@ test('a worker with jobs under a rate claims no others until there may be some',
   await pass(50)
   expect(ran).toContain('plain')
 })
+
+/** Another worker takes this one for dead, and gives its jobs back. */
+async function takenForDead({ store }: VirtualMill): Promise<void> {
+  const [worker] = await store.readWorkers()
+  const claims = await store.readLeases(worker?.id ?? '')
+  expect(await store.rescueJobs(worker?.id ?? '', worker?.beat ?? null, claims.map(crashed))).not.toBeNull()
+  // Until the worker has read that its lease is lost, has registered again and claims.
+  await pass(15_000)
+}
+
+test('an item whose handler goes on after its lease was lost begins again only when that handler has ended', async () => {
+  const { work, attempts } = waitingJob()
+  const lost = await begin({ jobs: [work], concurrency: 2 })
+  const sequence = await lost.mill.sequence(work, [1, 2])
+  await lost.mill.start()
+  await pass(10)
+  await takenForDead(lost)
+  await pass(5_000)
+  expect(attempts.map(({ n, signal }) => [n, signal.aborted])).toEqual([[1, true]])
+  attempts[0]?.end()
+  await pass(2_000)
+  expect(attempts.map(({ n, signal }) => [n, signal.aborted])).toEqual([
+    [1, true],
+    [1, false],
+  ])
+  attempts[1]?.end()
+  await pass(2_000)
+  attempts[2]?.end()
+  await pass(2_000)
+  expect([attempts.length, (await lost.mill.get(sequence.id))?.state]).toEqual([3, 'done'])
+})
+
+test('an item that waits for a handler whose lease was lost is given back when its worker stops', async () => {
+  const { work, attempts } = waitingJob()
+  const lost = await begin({ jobs: [work], concurrency: 2 })
+  const { mill, store } = lost
+  const sequence = await mill.sequence(work, [1, 2])
+  await mill.start()
+  await pass(10)
+  await takenForDead(lost)
+  const [worker] = await store.readWorkers()
+  expect(await store.readLeases(worker?.id ?? '')).toHaveLength(1)
+  const stopping = mill.stop({ deadline: '10s' })
+  await pass(1_000)
+  expect(await store.readLeases(worker?.id ?? '')).toEqual([])
+  expect((await mill.get(sequence.id))?.state).toBe('ready')
+  attempts[0]?.end()
+  await pass(20_000)
+  await stopping
+  expect(attempts).toHaveLength(1)
+})
+
+test('held jobs begin when the store answers again after it could not confirm them', async () => {
+  const begun: number[] = []
+  const ends: (() => void)[] = []
+  // Quick ones first: a worker holds jobs in advance when its slots become free soon.
+  const work = job('work', (n: number) => {
+    begun.push(n)
+    return n < 50 ? undefined : new Promise<void>((end) => ends.push(end))
+  })
+  const { mill, store } = await begin({ jobs: [work], concurrency: 1 })
+  await mill.enqueueMany(
+    work,
+    Array.from({ length: 50 }, (_, n) => n),
+  )
+  await mill.start()
+  await pass(1_000)
+  const confirm = vi.spyOn(store, 'confirmJobs')
+  await mill.enqueueMany(work, [50, 51])
+  await pass(150)
+  expect(begun.at(-1)).toBe(50)
+  confirm.mockClear()
+  confirm.mockRejectedValueOnce(new Error('away'))
+  ends[0]?.()
+  await pass(50)
+  expect([confirm.mock.calls.length, begun.at(-1)]).toEqual([1, 50])
+  await pass(400)
+  expect([confirm.mock.calls.length, begun.at(-1)]).toEqual([1, 50])
+  await pass(110)
+  expect(begun.at(-1)).toBe(51)
+  ends[1]?.()
+  await pass(100)
+})

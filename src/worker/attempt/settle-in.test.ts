@@ -160,11 +160,32 @@ describe.each([{ memory: false }, { memory: true }])('settleIn (in memory: $memo
     const logged = lines.filter((line) => line.includes('threw after it had settled itself'))
     expect(logged).toHaveLength(2)
     expect(logged[0]).toContain('too late')
+    expect(logged[1]).toContain('the handler threw new Snooze()')
     expect(lines.filter((line) => line.includes('done work'))).toHaveLength(2)
   })
 })
 
 describe('settleIn', () => {
+  test('of a job that was cancelled stands, and what its handler throws afterwards is logged', async () => {
+    let begun: () => void = () => undefined
+    const beginning = new Promise<void>((resolve) => (begun = resolve))
+    const { mill, work, db, lines } = await setUp(({ db: own }) => async (_, ctx) => {
+      begun()
+      await new Promise((next) => ctx.signal.addEventListener('abort', next, { once: true }))
+      inTransaction(own, () => void ctx.settleIn(own, 'kept'))
+      throw ctx.signal.reason
+    })
+    const handle = await mill.enqueue(work, { n: 1 })
+    await beginning
+    expect(await handle.cancel()).toBe(true)
+    expect(await handle.result(limit)).toBe('kept')
+    await mill.stop()
+    const logged = lines.filter((line) => line.includes('threw after it had settled itself'))
+    expect(logged).toHaveLength(1)
+    expect(logged[0]).toContain('cancel() was called')
+    expect(count(db)).toBe(0)
+  })
+
   test('twice is refused where the first stands, and fine where it was rolled back', async () => {
     const errors: unknown[] = []
     let late: Context | undefined

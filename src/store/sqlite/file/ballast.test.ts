@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -48,4 +48,13 @@ test('without space it returns false and leaves no file', () => {
   mkdirSync(join(folder, 'nowhere'))
   expect(existsSync(`${path}-ballast`)).toBe(false)
   expect(new Ballast(path).take()).toBe(true)
+})
+
+const FULL = '/dev/full'
+test.skipIf(!existsSync(FULL))('ballast that does not fit is refused, and leaves nothing behind', () => {
+  const path = join(folder, 'full.db')
+  symlinkSync(FULL, `${path}-ballast`)
+  const ballast = new Ballast(path)
+  expect(ballast.take()).toBe(false)
+  expect(lstatSync(`${path}-ballast`, { throwIfNoEntry: false })).toBeUndefined()
 })

@@ -23,16 +23,19 @@ export interface App {
   readonly settings: Settings
   readonly zone: ReadonlySignal<Zone>
   readonly overlay: Signal<Overlay>
+  /** How many pages were shown in this tab: after the first, the focus follows to each new one. */
+  readonly visits: Signal<number>
   /** The bucket under the cursor, shared by all charts of a page. */
   readonly charts: { readonly cursor: Signal<number | undefined> }
 }
 
 /** The app of these pieces, with what follows from them. */
-export function makeApp(pieces: Omit<App, 'zone' | 'overlay' | 'charts'>): App {
+export function makeApp(pieces: Omit<App, 'zone' | 'overlay' | 'charts' | 'visits'>): App {
   return {
     ...pieces,
     zone: computed(() => (pieces.settings.utc.value ? 'UTC' : undefined)),
     overlay: signal<Overlay>('none'),
+    visits: signal(0),
     charts: { cursor: signal<number | undefined>(undefined) },
   }
 }

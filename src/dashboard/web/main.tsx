@@ -15,6 +15,8 @@ import type { Shelf } from './settings.js'
 const here = import.meta.url
 
 async function start(): Promise<void> {
+  // A printed link that is opened while signed in: its token must not stay in the history.
+  if (location.hash.includes('token=')) history.replaceState(null, '', '#/')
   const base = new URL('..', here)
   const api = connectApi(base)
   const session = await api.session()

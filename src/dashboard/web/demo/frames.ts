@@ -660,8 +660,8 @@ const byId = <Row extends { readonly id?: unknown; readonly name?: unknown; read
 ) => rows.map((row) => [String(row.id ?? row.name ?? row.fingerprint), row] as const)
 const listFields: FieldsOf<'list'> = {
   query: '',
-  sort: 'changed',
-  sorts: ['changed', 'newest', 'oldest'],
+  sort: 'newest',
+  sorts: ['newest', 'oldest'],
   counts: counts({
     scheduled: 210,
     ready: 9_412,
@@ -760,10 +760,10 @@ export const FRAMES: readonly Snapshot[] = [
     },
     byId(QUEUES),
   ),
-  snapshot('list', 'list:changed:', listFields, byId(JOBS)),
+  snapshot('list', 'list:newest:', listFields, byId(JOBS)),
   snapshot(
     'list',
-    'list:changed:state:failed label:billing',
+    'list:newest:state:failed label:billing',
     {
       ...listFields,
       query: 'state:failed label:billing',
@@ -776,7 +776,7 @@ export const FRAMES: readonly Snapshot[] = [
   ),
   snapshot(
     'workflows',
-    'workflows:changed:',
+    'workflows:newest:',
     { ...listFields, counts: null, histogram: null, newer: { n: 0, exact: true } },
     byId([WORKFLOW as JobRow]),
   ),

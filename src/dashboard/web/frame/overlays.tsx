@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { EnqueueRow, QueueRow } from '../../protocol.js'
 import { useApp } from '../app-context.js'
 import { KEY_HELP } from '../keys.js'
@@ -40,6 +40,7 @@ function Jump({ onClose }: { onClose: () => void }) {
   const { router, live } = useApp()
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
+  useEffect(() => live.also('queues'), [])
   const queues = Object.values((live.held('queues').value.snapshot?.rows ?? {}) as Record<string, QueueRow>)
   const jobs = Object.values((live.held('enqueue').value.snapshot?.rows ?? {}) as Record<string, EnqueueRow>)
   const choices = jumpChoices(text, queues, jobs)
@@ -56,6 +57,7 @@ function Jump({ onClose }: { onClose: () => void }) {
     <Dialog title="Jump to" onClose={onClose}>
       <input
         class="field"
+        autoFocus
         aria-label="A queue, a job, an id, a page"
         placeholder="A queue, a job, an id, a page"
         value={text}

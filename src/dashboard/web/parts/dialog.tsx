@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from '../icons.js'
 
 export interface DialogProps {
@@ -12,9 +12,11 @@ export interface DialogProps {
 /** A modal dialog. The browser keeps the focus inside and gives it back; `Esc` closes. */
 export function Dialog({ title, onClose, isDrawer, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = ref.current
-    if (dialog !== null && !dialog.open) dialog.showModal()
+    dialog?.showModal()
+    // Closed before it is removed: only then the browser gives the focus back.
+    return () => dialog?.close()
   }, [])
   return (
     <dialog

@@ -48,6 +48,7 @@ function Value({ value, depth }: { value: Shown; depth: number }) {
 function Tag({ tag, text }: { tag: string; text: string }) {
   if (tag === 'redacted') return <span class="json-tag">‹hidden›</span>
   if (tag === 'encrypted') return <span class="json-tag">encrypted with key {text}</span>
+  if (text === tag) return <span class="json-tag">{tag}</span>
   return (
     <span class="json-tag-line">
       <span class="json-tag">{tag}</span> {visible(text)}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../icons.js'
 
 export interface MenuItem {
@@ -30,7 +30,11 @@ export function Menu({
     setOpen(false)
     box.current?.querySelector('button')?.focus()
   }
-  useEffect(() => (isOpen ? closeOutside(box.current, () => setOpen(false)) : undefined), [isOpen])
+  useLayoutEffect(() => {
+    if (!isOpen) return undefined
+    placeList(box.current)
+    return closeOutside(box.current, () => setOpen(false))
+  }, [isOpen])
   return (
     <div class="menu" ref={box} onKeyDown={(event) => walk(event, close)}>
       <button
@@ -46,7 +50,7 @@ export function Menu({
         {children ?? <Icon name="more" />}
       </button>
       {isOpen ? (
-        <div class="menu-list" role="menu">
+        <div class="menu-list" role="menu" popover="manual">
           {items.map((item) => (
             <Item key={item.label} item={item} onDone={close} />
           ))}
@@ -86,10 +90,26 @@ function Item({ item, onDone }: { item: MenuItem; onDone: () => void }) {
         onClick?.()
       }}
     >
-      <span class="check">{isCurrent ? '✓' : ''}</span>
+      {isCurrent === undefined ? null : <span class="check">{isCurrent ? '✓' : ''}</span>}
       {shown}
     </button>
   )
+}
+
+const MARGIN = 8
+
+/** Puts the list under its button, or above it where the window ends; in the top layer, so that no table cuts it. */
+function placeList(box: HTMLElement | null): void {
+  const list = box?.querySelector<HTMLElement>('.menu-list')
+  const button = box?.querySelector('button')?.getBoundingClientRect()
+  if (!list || !button) return
+  list.showPopover()
+  const { offsetWidth, offsetHeight } = list
+  const below = button.bottom + 4
+  const isAbove = below + offsetHeight > innerHeight && button.top > offsetHeight
+  list.style.top = `${isAbove ? button.top - offsetHeight - 4 : Math.max(MARGIN, Math.min(below, innerHeight - offsetHeight - MARGIN))}px`
+  list.style.left = `${Math.max(MARGIN, Math.min(button.right - offsetWidth, innerWidth - offsetWidth - MARGIN))}px`
+  list.querySelector<HTMLElement>('[role^=menuitem]')?.focus({ preventScroll: true })
 }
 
 function walk(event: KeyboardEvent, close: () => void): void {
@@ -109,6 +129,13 @@ function closeOutside(box: HTMLElement | null, close: () => void): () => void {
   const listen = (event: Event): void => {
     if (!box?.contains(event.target as Node)) close()
   }
+  const scroll = (event: Event): void => {
+    if (!box?.contains(event.target as Node)) close()
+  }
   document.addEventListener('pointerdown', listen)
-  return () => document.removeEventListener('pointerdown', listen)
+  document.addEventListener('scroll', scroll, true)
+  return () => {
+    document.removeEventListener('pointerdown', listen)
+    document.removeEventListener('scroll', scroll, true)
+  }
 }

@@ -30,10 +30,13 @@ export interface PageProps {
 
 /** The frame of a page: its title, its sentence, its tools; then the data, or what is known instead. */
 export function Page({ title, lead, tools, held, isTitleHidden, children }: PageProps) {
+  const { visits } = useApp()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    // After a click on a link the focus follows to the new page; at the first load it stays where the browser put it.
-    if (document.activeElement !== document.body) heading.current?.focus({ preventScroll: true })
+    // The focus follows to each new page, unless the user is typing a search that changes it.
+    const isTyping = document.activeElement?.matches('input, textarea, select') ?? false
+    if (visits.peek() > 0 && !isTyping) heading.current?.focus({ preventScroll: true })
+    visits.value += 1
   }, [title])
   return (
     <>

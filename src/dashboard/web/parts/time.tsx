@@ -10,6 +10,12 @@ export function Ago({ at }: { at: number | undefined }) {
   return <time title={exact(at, zone.value)}>{relative(at, clock.now.value, zone.value)}</time>
 }
 
+/** Of what is to come: `in 40 s`; what could have begun is due. */
+export function Due({ at }: { at: number }) {
+  const { clock } = useApp()
+  return at <= clock.now.value ? <>due</> : <Ago at={at} />
+}
+
 /** `14:02:31` today, with the day before or after it. */
 export function When({ at, short = false }: { at: number | undefined; short?: boolean }) {
   const { clock, zone } = useApp()

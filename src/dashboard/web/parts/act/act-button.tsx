@@ -14,6 +14,8 @@ export interface ActProps {
   readonly isPrimary?: boolean
   /** Why it cannot be used in this state; it is drawn all the same. */
   readonly unavailable?: string | undefined
+  /** What the dialog names in its title. */
+  readonly subject?: string | undefined
   /** The question of the dialog, for verbs that ask first: what will happen to what. */
   readonly question?: string
   /** The key that presses it in the focused row. */
@@ -21,7 +23,7 @@ export interface ActProps {
 }
 
 /** A button that sends a verb. It says so until the server has answered; the page changes only when the stream says so. */
-export function Act({ wish, label, icon, isPrimary, unavailable, question, shortcut }: ActProps) {
+export function Act({ wish, label, icon, isPrimary, unavailable, subject, question, shortcut }: ActProps) {
   const { actions } = useApp()
   const [isAsking, setAsking] = useState(false)
   const refused = actions.refusal(wish.verb) ?? unavailable
@@ -45,24 +47,28 @@ export function Act({ wish, label, icon, isPrimary, unavailable, question, short
         {icon === undefined ? isPending ? `${label}…` : label : <Icon name={icon} size={14} />}
       </button>
       {isAsking ? (
-        <Confirm wish={wish} label={label} question={question ?? ''} onClose={() => setAsking(false)} />
+        <Confirm
+          wish={wish}
+          label={label}
+          subject={subject}
+          question={question ?? ''}
+          onClose={() => setAsking(false)}
+        />
       ) : null}
     </>
   )
 }
 
+interface ConfirmProps {
+  readonly wish: Wish
+  readonly label: string
+  readonly subject?: string | undefined
+  readonly question: string
+  readonly onClose: () => void
+}
+
 /** One dialog that names the subject and the consequence. Enter never confirms: the focus begins on Cancel. */
-export function Confirm({
-  wish,
-  label,
-  question,
-  onClose,
-}: {
-  wish: Wish
-  label: string
-  question: string
-  onClose: () => void
-}) {
+export function Confirm({ wish, label, subject, question, onClose }: ConfirmProps) {
   const { actions } = useApp()
   const [reason, setReason] = useState('')
   const confirm = (): void => {
@@ -70,7 +76,7 @@ export function Confirm({
     void actions.act({ ...wish, reason: reason === '' ? undefined : reason })
   }
   return (
-    <Dialog title={`${label}?`} onClose={onClose}>
+    <Dialog title={subject === undefined ? `${label}?` : `${label} ${subject}?`} onClose={onClose}>
       <p class="break">{question}</p>
       <label class="labelled">
         <span class="quiet">Reason, for the audit trail (optional)</span>

@@ -67,3 +67,8 @@ const LIKELY: Partial<Record<StateName, JobVerb>> = {
 export function likelyAct(state: StateName): JobAct | undefined {
   return jobActs(state).find(({ verb }) => verb === LIKELY[state])
 }
+
+/** The one verb that a job which needs a person is waiting for; undefined when it needs none. */
+export function urgentVerb(state: StateName): JobVerb | undefined {
+  return state === 'failed' || state === 'parked' ? 'job.retry' : undefined
+}

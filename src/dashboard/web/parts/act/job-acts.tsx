@@ -44,6 +44,7 @@ export function JobMenu({ id, state, name }: JobPlace) {
         <Confirm
           wish={{ verb: asked.verb, target: id, expect: state }}
           label={asked.label}
+          subject={name}
           question={asked.question(name)}
           onClose={() => setAsked(undefined)}
         />

@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks'
 import { useApp } from '../../app-context.js'
 import { clockTime } from '../../format/time.js'
 import { HEIGHT, WIDTH, areaPath, chartShapes, columnsPath, linePath, percentAt } from './chart-shapes.js'
+import type { ValueKind, ValueScale } from './scales.js'
 import { ChartNumbers } from './chart-numbers.js'
 
 export interface ChartSeries {
@@ -27,6 +28,7 @@ export interface ChartProps {
   readonly bucketMs: number
   readonly series: readonly ChartSeries[]
   readonly marks: readonly ChartMark[]
+  readonly kind: ValueKind
   readonly write: (value: number) => string
   /** What now, highest and lowest are, in a sentence. */
   readonly summary: string
@@ -79,12 +81,12 @@ function ChartHead({
   )
 }
 
-function Plot({ title, summary, at, bucketMs, series, marks, write }: ChartProps) {
+function Plot({ title, summary, at, bucketMs, kind, series, marks, write }: ChartProps) {
   const { zone, charts } = useApp()
   const top = useRef(0)
   const columns = series.map(({ values }) => values)
-  const shapes = chartShapes(at, bucketMs, columns, top.current, zone.value)
-  top.current = shapes.top
+  const { scale, ticks, gaps } = chartShapes({ at, bucketMs, kind, columns }, top.current, zone.value)
+  top.current = scale.top
   const length = columns[0]?.length ?? 0
   const move = (event: PointerEvent): void => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect()
@@ -94,22 +96,23 @@ function Plot({ title, summary, at, bucketMs, series, marks, write }: ChartProps
   return (
     <div class="plot" role="img" aria-label={`${title}. ${summary}`}>
       <div class="plot-y" aria-hidden="true">
-        {shapes.grid.map(({ y, value }) => (
+        {scale.grid.map(({ y, value }) => (
           <span key={y} style={{ top: `${y}%` }}>
             {write(value)}
           </span>
         ))}
+        {scale.isLog ? <span class="plot-log">log</span> : null}
       </div>
       <div class="plot-box" onPointerMove={move} onPointerLeave={() => (charts.cursor.value = undefined)}>
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-          {shapes.grid.map(({ y }) => (
+          {scale.grid.map(({ y }) => (
             <line key={y} x1="0" x2={WIDTH} y1={y} y2={y} class="grid" />
           ))}
-          {shapes.gaps.map(({ x, width }) => (
+          {gaps.map(({ x, width }) => (
             <rect key={x} x={x} y="0" width={width} height={HEIGHT} class="gap" />
           ))}
           {series.map((each) => (
-            <SeriesPath key={each.name} series={each} top={shapes.top} />
+            <SeriesPath key={each.name} series={each} scale={scale} />
           ))}
         </svg>
         {marks.map((mark) => (
@@ -125,7 +128,7 @@ function Plot({ title, summary, at, bucketMs, series, marks, write }: ChartProps
         <Cursor length={length} />
       </div>
       <div class="plot-x" aria-hidden="true">
-        {shapes.ticks.map(({ x, text }) => (
+        {ticks.map(({ x, text }) => (
           <span key={x} style={{ left: `${x}%` }}>
             {text}
           </span>
@@ -135,13 +138,13 @@ function Plot({ title, summary, at, bucketMs, series, marks, write }: ChartProps
   )
 }
 
-function SeriesPath({ series, top }: { series: ChartSeries; top: number }) {
+function SeriesPath({ series, scale }: { series: ChartSeries; scale: ValueScale }) {
   const { shape, values, color, width = 1.5, isDashed } = series
   const ink = `var(--${color})`
-  if (shape === 'columns') return <path d={columnsPath(values, top)} style={{ fill: ink }} />
+  if (shape === 'columns') return <path d={columnsPath(values, scale)} style={{ fill: ink }} />
   const line = (
     <path
-      d={linePath(values, top)}
+      d={linePath(values, scale)}
       class="line"
       style={{ stroke: ink, strokeWidth: width }}
       stroke-dasharray={isDashed ? '4 3' : undefined}
@@ -150,7 +153,7 @@ function SeriesPath({ series, top }: { series: ChartSeries; top: number }) {
   if (shape === 'line') return line
   return (
     <>
-      <path d={areaPath(values, top)} class="area" style={{ fill: ink }} />
+      <path d={areaPath(values, scale)} class="area" style={{ fill: ink }} />
       {line}
     </>
   )

@@ -66,6 +66,7 @@ function Tools({ fields }: { fields: SequenceFields }) {
           key={verb}
           wish={{ verb, target: sequence.id, expect: sequence.state }}
           label={label}
+          subject={sequence.key ?? sequence.job}
           question={question}
           unavailable={verbs.includes(verb) ? undefined : `A sequence that is ${sequence.state} cannot do this.`}
         />

@@ -103,7 +103,7 @@ export function attemptLines(job: JobFields): AttemptLine[] {
     end: attempt.endedAt === null ? 'running' : (attempt.exit ?? (attempt.error === null ? 'done' : 'failed')),
     startedAt: attempt.startedAt,
     took: attempt.endedAt === null ? UNKNOWN : duration(attempt.endedAt - attempt.startedAt),
-    worker: attempt.host === null ? attempt.worker : `${attempt.worker} on ${attempt.host}`,
+    worker: attempt.host === null ? attempt.worker.slice(0, 8) : `${attempt.worker.slice(0, 8)} on ${attempt.host}`,
     error: attempt.error === null ? undefined : errorLines(attempt.error),
     logLines: attempt.logLines,
   })
@@ -133,4 +133,19 @@ export function outsideLinks(
 export function latelyText(p50: number | null, tookMs: number | null): string {
   const usual = p50 === null ? 'p50 not known' : `p50 ${duration(p50)}`
   return tookMs === null ? usual : `${usual}, this one ${duration(tookMs)}`
+}
+
+/** What a workflow waits for, in words. */
+export function waitingText({
+  kind,
+  name,
+  event,
+}: {
+  readonly kind: string
+  readonly name: string
+  readonly event: string | null
+}): string {
+  if (event !== null) return `waits for the event ${event}`
+  if (kind === 'sleep') return name === '' ? 'sleeps' : `sleeps in ${name}`
+  return kind === 'call' ? `waits for the job ${name}` : `waits for ${name === '' ? kind : name}`
 }

@@ -6,7 +6,7 @@ import { When } from '../../parts/time.js'
 import { Timeline } from '../../parts/timeline.js'
 import { jobHref } from '../../route.js'
 import { ErrorText } from './attempts.js'
-import { errorLines } from './computed.js'
+import { errorLines, waitingText } from './computed.js'
 import { stepTimeline } from './timeline.js'
 
 /** The steps of a workflow as a waterfall; a click shows what a step took and gave. */
@@ -52,9 +52,9 @@ function Waiting({ job }: { job: JobFields }) {
   const waiting = job.workflow?.waitingFor ?? []
   return (
     <>
-      {waiting.map(({ address, kind, name, until }) => (
+      {waiting.map(({ address, kind, name, event, until }) => (
         <span key={address} class="quiet">
-          waits for {kind} {name}
+          {waitingText({ kind, name, event })}
           {until === null ? null : (
             <>
               {' '}
@@ -71,7 +71,7 @@ function StepDetail({ step }: { step: StepRow }) {
   return (
     <div class="card-body step-detail">
       <p>
-        <b class="strong">{step.name}</b> <span class="mono quiet">{step.address}</span>
+        <b class="strong">{step.name === '' ? step.kind : step.name}</b> <span class="mono quiet">{step.address}</span>
         {step.child === null ? null : <a href={jobHref(step.child)}> the job it called</a>}
       </p>
       {step.unknown ? <p>It was cancelled before it returned: whether it acted is not known.</p> : null}

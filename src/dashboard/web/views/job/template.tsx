@@ -5,7 +5,7 @@ import { seconds } from '../../format/duration.js'
 import { visible } from '../../format/text.js'
 import { Act } from '../../parts/act/act-button.js'
 import { Id } from '../../parts/copy.js'
-import { jobActs } from '../../parts/act/job-act-list.js'
+import { jobActs, urgentVerb } from '../../parts/act/job-act-list.js'
 import { Page } from '../../parts/page.js'
 import { State } from '../../parts/state.js'
 import { Ago, When } from '../../parts/time.js'
@@ -57,6 +57,7 @@ function Lead({ job }: { job: JobFields }) {
 
 function Tools({ job }: { job: JobFields }) {
   const acts = jobActs(job.state)
+  const urgent = urgentVerb(job.state)
   return (
     <>
       {job.workflow?.waitingFor.map(({ event, address }) =>
@@ -66,8 +67,10 @@ function Tools({ job }: { job: JobFields }) {
         <Act
           key={verb}
           wish={{ verb, target: job.id, expect: job.state }}
+          isPrimary={verb === urgent}
           label={label}
           unavailable={unavailable}
+          subject={job.job}
           question={question(job.job)}
           {...(shortcut === undefined ? {} : { shortcut })}
         />

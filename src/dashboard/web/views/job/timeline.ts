@@ -12,6 +12,8 @@ const TEXT_MIN_PERCENT = 7
 /** Ticks closer than this would touch. */
 const TICK_MIN_PERCENT = 14
 const LEAST_PERCENT = 0.4
+/** So many characters of a worker's id tell it from the others. */
+const WORKER_SHOWN = 8
 
 /** The life of a job: a lane for what came before the first attempt, and one for each attempt with the wait after it. */
 export function jobTimeline(job: JobFields, now: number, zone: Zone, mayFold: boolean): TimelineShown {
@@ -58,7 +60,7 @@ function jobLane(
     key: String(i),
     name: number === null ? (spans.some(({ kind }) => kind === 'future') ? 'next' : 'before') : `attempt ${number}`,
     mark: attempt === undefined ? undefined : attemptMark(attempt, job),
-    note: attempt === undefined ? '' : attempt.worker,
+    note: attempt === undefined ? '' : attempt.worker.slice(0, WORKER_SHOWN),
     depth: 0,
     bars: spans.map((span) => spanBar(span, attempt, job, scale, now)),
   }
@@ -89,7 +91,7 @@ export function attemptMark({ endedAt, error, exit }: AttemptShown, job: Pick<Jo
   if (endedAt === null) return 'running'
   if (exit === 'cancelled') return 'cancelled'
   if (exit === 'snoozed') return 'scheduled'
-  if (exit !== null && /crash|lost/.test(exit)) return 'lost'
+  if (exit !== null && /crash|lost|ended|died|killed/.test(exit)) return 'lost'
   if (error !== null) return 'failed'
   return exit === null || job.state === 'done' ? 'done' : 'unknown'
 }
@@ -109,7 +111,7 @@ export function stepTimeline(
     ...steps.flatMap((step) => [step.startedAt, end(step)]),
     ...(job.settledAt === null ? [now] : []),
   ]
-  const acting = steps.filter(({ kind }) => kind !== 'sleep' && kind !== 'event')
+  const acting = steps.filter(({ kind }) => !isWait(kind))
   const lengths = acting.map((step) => end(step) - step.startedAt)
   const scale = foldedScale(instants, mayFold ? lengths : undefined)
   return {
@@ -139,7 +141,7 @@ function stepLane(
       : duration(length)
   return {
     key: step.address,
-    name: step.name,
+    name: step.name === '' ? step.kind : step.name,
     mark: stepMark(step),
     note: step.attempt > 1 ? `${step.kind} · try ${step.attempt}` : step.kind,
     depth: Math.min(3, depthOf(step, steps)),
@@ -165,14 +167,19 @@ export function stepMark({ state, kind }: Pick<StepRow, 'state' | 'kind'>): Mark
     case 'retrying':
       return 'retrying'
     case 'open':
-      return kind === 'sleep' || kind === 'event' ? 'blocked' : 'running'
+      return isWait(kind) ? 'blocked' : 'running'
     default:
       return state satisfies never
   }
 }
 
+/** A step that only waits: for a time, or for an event. */
+function isWait(kind: string): boolean {
+  return kind === 'sleep' || kind === 'event' || kind === 'wait'
+}
+
 function barKind({ state, kind }: StepRow): string {
-  if (kind === 'sleep' || kind === 'event') return 'scheduled'
+  if (isWait(kind)) return 'scheduled'
   return state === 'failed' ? 'bad' : state === 'retrying' ? 'back-off' : state === 'open' ? 'running' : 'done'
 }
 

@@ -182,5 +182,5 @@ export function keptRows(
 }
 
 export function sortHref(page: 'jobs' | 'workflows', q: string, sort: Sort): string {
-  return printRoute({ page, query: { q, sort: sort === 'changed' ? '' : sort } })
+  return printRoute({ page, query: { q, sort: sort === 'newest' ? '' : sort } })
 }

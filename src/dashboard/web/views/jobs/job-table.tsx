@@ -77,6 +77,7 @@ const STATE: Column<KeptRow> = {
 const NAME: Column<KeptRow> = {
   key: 'job',
   head: 'Job · title',
+  width: '30%',
   phone: 'title',
   title: ({ line }) => `${line.job} ${line.title}`,
   cell: ({ line }) => (

@@ -3,7 +3,7 @@ import type { Sort } from '../../../protocol.js'
 import type { Route } from '../../route.js'
 
 export function sortOf({ query }: Pick<Route, 'query'>): Sort {
-  return SORTS.find((sort) => sort === query['sort']) ?? 'changed'
+  return SORTS.find((sort) => sort === query['sort']) ?? 'newest'
 }
 
 /** The first page of a search; the workflows page is the same, of workflows only. */

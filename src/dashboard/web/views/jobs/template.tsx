@@ -21,7 +21,7 @@ import {
 import { JobTable } from './job-table.js'
 import { SavedSearches } from './saved-searches.js'
 import { listTopic, sortOf } from './query.js'
-import { useList } from './use-list.js'
+import { useLastGood, useList } from './use-list.js'
 import type { KeptList } from './use-list.js'
 
 type View = Snapshot<ListFields, JobRow>
@@ -32,9 +32,10 @@ export function JobsPage() {
   const route = router.route.value
   const isWorkflows = route.page === 'workflows'
   const topic = listTopic(route)
-  const held = useTopic<'list'>(topic)
-  const list = useList(topic, held.snapshot, sortOf(route), isWorkflows)
-  const { snapshot } = held
+  const newest = useTopic<'list'>(topic)
+  const snapshot = useLastGood(newest.snapshot)
+  const held = { ...newest, snapshot }
+  const list = useList(snapshot, sortOf(route), isWorkflows)
   const lead = snapshot && leadText(list.order.length, snapshot.fields, list.more.cursor !== null, isWorkflows)
   return (
     <Page
@@ -43,7 +44,11 @@ export function JobsPage() {
       lead={lead}
       tools={snapshot && <Tools view={snapshot} />}
     >
-      {snapshot && <List view={snapshot} list={list} isWorkflows={isWorkflows} />}
+      {snapshot && (
+        <div class={`section-stack${newest.snapshot === undefined ? ' list-waiting' : ''}`}>
+          <List view={snapshot} list={list} isWorkflows={isWorkflows} />
+        </div>
+      )}
     </Page>
   )
 }

@@ -24,8 +24,21 @@ interface MorePages {
 
 type View = Snapshot<ListFields, JobRow>
 
+/**
+ * The newest state of a list that can be shown: until a new search has an answer the rows of the one before stay, and a search
+ * with a mistake in it never clears them.
+ */
+export function useLastGood(newest: View | undefined): View | undefined {
+  const last = useRef<View | undefined>(undefined)
+  if (newest !== undefined && newest.fields.problem === null) last.current = newest
+  if (newest === undefined || newest.fields.problem === null || last.current === undefined)
+    return newest ?? last.current
+  const { fields, ...rows } = last.current
+  return { ...rows, fields: { ...fields, problem: newest.fields.problem } }
+}
+
 /** Keeps a live list still: rows change in place, new ones wait for the pill, left ones stay until the refresh. */
-export function useList(topic: string, view: View | undefined, sort: Sort, isWorkflows: boolean): KeptList {
+export function useList(view: View | undefined, sort: Sort, isWorkflows: boolean): KeptList {
   const { api } = useApp()
   const [kept, setKept] = useState<{ topic: string; order: readonly string[] } | undefined>(undefined)
   const [more, setMore] = useState<MorePages>({
@@ -39,13 +52,13 @@ export function useList(topic: string, view: View | undefined, sort: Sort, isWor
   const adopt = (): void => {
     if (view === undefined) return
     seen.current = { ...view.rows }
-    setKept({ topic, order: view.order })
+    setKept({ topic: view.topic, order: view.order })
     setMore({ cursor: view.cursor, isLoading: false, reached: view.fields, problem: undefined })
   }
   useEffect(() => {
-    if (view !== undefined && kept?.topic !== topic) adopt()
-  }, [topic, view])
-  const isCurrent = kept?.topic === topic
+    if (view !== undefined && kept?.topic !== view.topic) adopt()
+  }, [view?.topic])
+  const isCurrent = kept !== undefined && kept.topic === view?.topic
   const order = isCurrent ? kept.order : (view?.order ?? [])
   const loadMore = async (): Promise<void> => {
     if (view === undefined || more.isLoading) return
@@ -54,7 +67,7 @@ export function useList(topic: string, view: View | undefined, sort: Sort, isWor
       const query = { query: view.fields.query, sort, workflows: isWorkflows, cursor: more.cursor ?? undefined }
       const answer = await api.post<SearchAnswer>('search', query)
       Object.assign(seen.current, answer.rows)
-      setKept({ topic, order: [...order, ...answer.order.filter((id) => !order.includes(id))] })
+      setKept({ topic: view.topic, order: [...order, ...answer.order.filter((id) => !order.includes(id))] })
       setMore({ cursor: answer.cursor, isLoading: false, reached: answer, problem: undefined })
     } catch (error) {
       setMore({ ...more, isLoading: false, problem: (error as Error).message })

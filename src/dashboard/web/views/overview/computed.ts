@@ -91,12 +91,20 @@ export function charts(fields: Pick<OverviewFields, 'series' | 'deploys'>, zone:
     { name: 'retried', values: series.retried, shape: 'line', color: 'fill-retrying', width: 1.5 },
   ]
   return [
-    { ...shared, title: `Done ${perBucket}`, series: done, write: count, summary: summary(done, count) },
-    { ...shared, title: `Failed and retried ${perBucket}`, series: bad, write: count, summary: summary(bad, count) },
+    { ...shared, title: `Done ${perBucket}`, series: done, kind: 'count', write: count, summary: summary(done, count) },
+    {
+      ...shared,
+      title: `Failed and retried ${perBucket}`,
+      series: bad,
+      kind: 'count',
+      write: count,
+      summary: summary(bad, count),
+    },
     {
       ...shared,
       title: 'Wait before a start',
       series: percentiles(series.wait),
+      kind: 'duration',
       write: duration,
       summary: summary(percentiles(series.wait), duration),
     },
@@ -104,6 +112,7 @@ export function charts(fields: Pick<OverviewFields, 'series' | 'deploys'>, zone:
       ...shared,
       title: 'Run time',
       series: percentiles(series.run),
+      kind: 'duration',
       write: duration,
       summary: summary(percentiles(series.run), duration),
     },

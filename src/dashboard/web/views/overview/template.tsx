@@ -5,7 +5,7 @@ import { Bar } from '../../parts/bar.js'
 import { Chart } from '../../parts/chart/chart.js'
 import { Page, Said, VerdictMark } from '../../parts/page.js'
 import { Segments } from '../../parts/segments.js'
-import { Ago } from '../../parts/time.js'
+import { Due } from '../../parts/time.js'
 import { Empty } from '../../parts/empty.js'
 import { printRoute } from '../../route.js'
 import { rowsOf, useTopic } from '../../use-topic.js'
@@ -166,7 +166,7 @@ function Next({ fields }: { fields: OverviewFields }) {
             <li key={`${schedule}${id}${at}`}>
               <span class="cut strong">{title ?? schedule ?? job}</span>
               <span class="quiet">
-                <Ago at={at} />
+                <Due at={at} />
               </span>
             </li>
           ))}

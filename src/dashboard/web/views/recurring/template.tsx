@@ -101,7 +101,14 @@ const COLUMNS: readonly Column<RecurringLine>[] = [
       </>
     ),
   },
-  { key: 'ticks', head: 'Last ticks', width: '36%', hide: 4, cell: ({ cells }) => <Cells cells={cells} /> },
+  {
+    key: 'ticks',
+    head: 'Last ticks',
+    width: '36%',
+    isNumber: true,
+    hide: 4,
+    cell: ({ cells }) => <Cells cells={cells} />,
+  },
   {
     key: 'policy',
     head: 'Missed · overlap',
@@ -163,6 +170,7 @@ function LedgerOf({ view }: { view: Snapshot<RecurringFields, Tick> }) {
           <Act
             wish={{ verb: 'recurring.delete', target: schedule.id }}
             label="Delete"
+            subject={schedule.id}
             question={`${schedule.id} will not fire again until a program that defines it starts again. Jobs that it has made stay.`}
           />
         </span>

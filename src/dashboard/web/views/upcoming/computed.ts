@@ -79,3 +79,11 @@ export function leadText({ total, isMore, span }: UpcomingFields): string {
     ? `More than ${whole(total)} runs in the next ${span}; the nearest are listed.`
     : `${plural(total, 'run')} in the next ${span}.`
 }
+
+/** A page draws so many rows at first: a thousand would be slow to draw and to read. */
+export const PAGE_ROWS = 50
+
+/** What the button under the list says; empty when all rows are shown. */
+export function leftText(all: number, shown: number): string {
+  return all <= shown ? '' : `${whole(Math.min(PAGE_ROWS, all - shown))} more of ${whole(all - shown)}`
+}

@@ -1,16 +1,17 @@
+import { useState } from 'preact/hooks'
 import { UPCOMING_SPANS } from '../../../protocol.js'
 import type { UpcomingFields, UpcomingRow, Snapshot } from '../../../protocol.js'
 import { useApp } from '../../app-context.js'
 import { Act } from '../../parts/act/act-button.js'
 import { Empty } from '../../parts/empty.js'
-import { JobMenu } from '../../parts/act/job-acts.js'
+import { JobMenu, LikelyAct } from '../../parts/act/job-acts.js'
 import { Page } from '../../parts/page.js'
 import { Segments } from '../../parts/segments.js'
 import { Table } from '../../parts/table.js'
 import type { Column } from '../../parts/table.js'
 import { printRoute } from '../../route.js'
 import { rowsOf, useTopic } from '../../use-topic.js'
-import { axisTicks, laneLines, leadText, upcomingLine } from './computed.js'
+import { PAGE_ROWS, axisTicks, laneLines, leadText, leftText, upcomingLine } from './computed.js'
 import type { UpcomingLine } from './computed.js'
 import { upcomingSpan } from './query.js'
 
@@ -38,7 +39,9 @@ export function UpcomingPage() {
 
 function Body({ view }: { view: Snapshot<UpcomingFields, UpcomingRow> }) {
   const { clock, zone } = useApp()
-  const lines = rowsOf(view).map((row) => upcomingLine(row, clock.now.value, zone.value))
+  const [shown, setShown] = useState(PAGE_ROWS)
+  const rows = rowsOf(view)
+  const lines = rows.slice(0, shown).map((row) => upcomingLine(row, clock.now.value, zone.value))
   if (lines.length === 0)
     return (
       <div class="card">
@@ -48,8 +51,23 @@ function Body({ view }: { view: Snapshot<UpcomingFields, UpcomingRow> }) {
   return (
     <>
       <Lanes fields={view.fields} />
-      <Table caption="Upcoming runs" columns={COLUMNS} rows={lines} rowKey={({ key }) => key} />
+      <Table
+        caption="Upcoming runs"
+        columns={COLUMNS}
+        rows={lines}
+        rowKey={({ key }) => key}
+        foot={<More left={leftText(rows.length, shown)} onMore={() => setShown(shown + PAGE_ROWS)} />}
+      />
     </>
+  )
+}
+
+function More({ left, onMore }: { left: string; onMore: () => void }) {
+  if (left === '') return <span>These are all.</span>
+  return (
+    <button type="button" class="button" onClick={onMore}>
+      {left}
+    </button>
   )
 }
 
@@ -118,12 +136,7 @@ const COLUMNS: readonly Column<UpcomingLine>[] = [
       <span class="row-actions">
         {id !== null && state !== null ? (
           <>
-            <Act
-              wish={{ verb: state === 'retrying' ? 'job.retry' : 'job.runNow', target: id, expect: state }}
-              label={`Run ${name} now`}
-              icon="play"
-              shortcut="retry"
-            />
+            <LikelyAct id={id} state={state} name={name} />
             <JobMenu id={id} state={state} name={name} />
           </>
         ) : schedule === null ? null : (

@@ -1,4 +1,5 @@
 import { startTask } from './child.mjs'
+import { summarise } from './figures.mjs'
 import { emptyTemplate } from './measure.mjs'
 import { inRounds } from './rounds.mjs'
 import { showSummary } from './table.mjs'
@@ -14,12 +15,12 @@ const ASKED = {
 
 /**
  * Workflows of three steps beside as many plain jobs, 10 and 100 in hand; and beside another engine for the same work.
- * @param {{ contestant: string, rival?: string }} how
+ * @param {{ contestant: string, rival?: string, bare?: string, gates: 'plain' | 'rival' }} how  `bare`: the party that writes the answers alone.
  */
-export async function workflowsScenario(bench, { contestant, rival, gates }) {
+export async function workflowsScenario(bench, { contestant, rival, bare, gates }) {
   const { place, options, nodeArgs } = bench
   const jobs = Math.max(1_000, Math.ceil(options.jobs / SHARE))
-  const parties = ['jobs', 'workflows', ...(rival === undefined ? [] : [rival])]
+  const parties = ['jobs', 'workflows', rival, bare].filter((party) => party !== undefined)
   const cases = Object.keys(ASKED).flatMap((inHand) =>
     parties.map((party) => ({ key: `${party}, ${inHand} in hand`, party, concurrency: Number(inHand) })),
   )
@@ -57,8 +58,17 @@ export async function workflowsScenario(bench, { contestant, rival, gates }) {
       showSummary(rounds.summary(key, rate)),
       showSummary(rounds.summary(key, (r) => r.cpuUs)),
     ]),
-    notes: [],
+    notes: bare === undefined ? [] : Object.keys(ASKED).map((inHand) => formatFloor(rounds, bare, inHand)),
     gates: gates === 'plain' ? ofPlain : ofRival,
     rounds,
   }
+}
+
+/** What plain jobs would reach of their own rate if each were followed by the bare writes of three answers, and by nothing else. */
+function formatFloor(rounds, bare, inHand) {
+  const [jobs, answers] = [`jobs, ${inHand} in hand`, `${bare}, ${inHand} in hand`].map((key) =>
+    rounds.values(key, (result) => result.rate),
+  )
+  const most = jobs.map((rate, round) => answers[round] / (rate + answers[round])).filter((each) => !Number.isNaN(each))
+  return `plain jobs and the ${bare} alone, ${inHand} in hand: ${showSummary(summarise(most))} of the rate of plain jobs`
 }

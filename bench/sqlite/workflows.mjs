@@ -1,3 +1,3 @@
 import { workflowsScenario } from '../workflows.mjs'
 
-export const scenario = (bench) => workflowsScenario(bench, { contestant: 'millrace', gates: 'plain' })
+export const scenario = (bench) => workflowsScenario(bench, { contestant: 'millrace', bare: 'answers', gates: 'plain' })

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Watch } from '../clock.mjs'
+import { chooseDriver, SAME_PRAGMAS, synchronousOf } from '../contestants/driver.mjs'
 
-const PARTIES = { jobs: runMillrace, workflows: runMillrace, dbos: runDbos }
+const PARTIES = { jobs: runMillrace, workflows: runMillrace, dbos: runDbos, answers: runAnswers }
 
 /**
  * Plain jobs, or workflows of three steps that do nothing: from the first enqueue until the last end is written. What is measured is
@@ -76,6 +77,34 @@ async function runDbos(spec) {
   const took = watch.stop()
   await DBOS.shutdown()
   return { ...took, ran }
+}
+
+/**
+ * The answers of those workflows alone, by the bare driver into the same table: one commit for each answer of as many workflows as
+ * are in hand. No engine that gives an answer after its commit can do with less.
+ */
+async function runAnswers(spec) {
+  const { Database } = await chooseDriver(spec.dist)
+  const database = new Database(spec.file)
+  database.exec(SAME_PRAGMAS)
+  database.exec(synchronousOf('power'))
+  const insert = database.prepare(`
+    insert into millrace_steps (seq, run, address, kind, no, since, attempt, called_at, answered_at, value)
+    values (?, 0, ?, 'step', ?, ?, 1, ?, ?, '1')`)
+  const [begin, commit] = [database.prepare('begin immediate'), database.prepare('commit')]
+  const watch = new Watch()
+  for (let from = 1; from <= spec.jobs; from += spec.concurrency)
+    for (const [no, name] of ['a', 'b', 'c'].entries()) {
+      begin.run()
+      const now = Date.now()
+      for (let seq = from; seq < from + spec.concurrency && seq <= spec.jobs; seq += 1)
+        insert.run(seq, `/step:${name}#0`, no, no, now, now)
+      commit.run()
+    }
+  const took = watch.stop()
+  const { rows } = database.prepare('select count(*) as rows from millrace_steps').get()
+  database.close()
+  return { ...took, ran: rows / 3 }
 }
 
 function ignore() {}

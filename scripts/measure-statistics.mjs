@@ -233,7 +233,8 @@ async function sqliteTables() {
     `insert into millrace_jobs (seq, id, lane, priority, payload, created_at) values (?, ?, ?, 0, '{"to":"ada@example.com"}', ?)`,
   )
   const history = database.prepare(
-    `insert into millrace_history (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, worker) values (?, ?, ?, ?, ?, 0, ?, ?, 'w')`,
+    `insert into millrace_history (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, worker, lane)
+     values (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, 'w', case when ?2 = 'failed' then (select lane from millrace_jobs where seq = ?1) end)`,
   )
   const move = database.prepare(
     'insert into millrace_stats_moves (queue, name, at, done, failed, retried, wait, run, failures) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -304,14 +305,16 @@ async function postgresTables() {
         [column(jobs, ref), column(jobs, (each) => each.dueAt), column(jobs, (each) => each.lane + 1)],
       )
       await sql.query(
-        `insert into millrace.history (ref, state, attempt, retries, started_at, settled_at, worker)
-         select ref, state, retries + 1, retries, started, settled, 'w' from unnest($1::bigint[], $2::text[], $3::integer[], $4::bigint[], $5::bigint[]) as e (ref, state, retries, started, settled)`,
+        `insert into millrace.history (ref, state, attempt, retries, started_at, settled_at, worker, lane)
+         select ref, state, retries + 1, retries, started, settled, 'w', case when state = 'failed' then lane end
+         from unnest($1::bigint[], $2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::integer[]) as e (ref, state, retries, started, settled, lane)`,
         [
           column(jobs, ref),
           column(jobs, (each) => each.state),
           column(jobs, (each) => each.retries),
           column(jobs, (each) => each.startedAt),
           column(jobs, (each) => each.settledAt),
+          column(jobs, (each) => each.lane + 1),
         ],
       )
       await sql.query(

@@ -95,7 +95,8 @@ create table millrace.history (
   result_bytes bytea,
   error text,
   reason text,
-  log text
+  log text,
+  lane integer
 ) partition by RANGE (ref);
 
 create table millrace.identity (
@@ -540,6 +541,8 @@ CREATE INDEX dead_workers_died ON millrace.dead_workers USING btree (died_at);
 CREATE INDEX failures_fingerprint ON millrace.failures USING btree (fingerprint, at);
 
 CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
+
+CREATE INDEX history_failed ON ONLY millrace.history USING btree (lane) WHERE (state = 'failed'::text);
 
 CREATE INDEX history_failure ON ONLY millrace.history USING btree (substr(error, 17, 16), ref) WHERE (error IS NOT NULL);
 

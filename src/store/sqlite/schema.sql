@@ -4,6 +4,8 @@ CREATE INDEX millrace_failures_fingerprint on millrace_failures (fingerprint, at
 
 CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
 
+CREATE INDEX millrace_history_failed on millrace_history (lane) where state = 'failed';
+
 CREATE INDEX millrace_history_failure on millrace_history (substr(error, 17, 16), seq) where error is not null;
 
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
@@ -151,7 +153,9 @@ CREATE TABLE millrace_history (
   result any,
   error text,
   reason text,
-  log text
+  log text,
+  -- Only of a failed job: its lane.
+  lane integer
 ) strict;
 
 CREATE TABLE millrace_inbox (

@@ -146,11 +146,15 @@ end'`,
     result_bytes bytea,
     error text,
     reason text,
-    log text
+    log text,
+    -- Only of a failed job: its lane.
+    lane integer
   ) partition by range (ref)`,
   `create table ${schema}.history_rest partition of ${schema}.history default`,
   // findJobs: failed and cancelled jobs
   `create index history_not_done on ${schema}.history (state, ref) where state <> 'done'`,
+  // countQueues: failed jobs by lane
+  `create index history_failed on ${schema}.history (lane) where state = 'failed'`,
   // findJobs: the jobs of an error group, by the fingerprint in their error (job/statistics/failure.ts)
   ...['jobs', 'history'].map(
     (table) =>

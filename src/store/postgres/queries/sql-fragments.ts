@@ -149,9 +149,10 @@ export const endPlain = (isWhole: boolean): string => `
     select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs
     from ended`
 export const historyColumns = `ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result,
-      result_bytes, error, reason, log`
+      result_bytes, error, reason, log, lane`
 export const historyValues = `ref, now, started_at, now + keep_ms, state, attempt, retries, crashes, worker, result,
-      decode(bytes, 'base64'), error, reason, log`
+      decode(bytes, 'base64'), error, reason, log,
+      case when state = 'failed' then (select j.lane from ${s}.jobs j where j.ref = a.ref) end`
 export const historyGiven = `json_to_recordset(g->'ended') as a (
       ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
       worker text, result text, bytes text, error text, reason text, log text)`

@@ -113,9 +113,13 @@ create table millrace_history (
   result any,
   error text,
   reason text,
-  log text
+  log text,
+  -- Only of a failed job: its lane.
+  lane integer
 ) strict;
 
+-- countQueues: failed jobs by lane
+create index millrace_history_failed on millrace_history (lane) where state = 'failed';
 -- pruneJobs: jobs whose keep time is over
 create index millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 -- findJobs: failed and cancelled jobs

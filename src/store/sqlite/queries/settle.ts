@@ -15,8 +15,9 @@ export const settleQueries = {
     where seq between ? and ? and fence = ?`,
   appendHistory: `
     insert into millrace_history
-      (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log, lane)
+    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+      case when ?2 = 'failed' then (select lane from millrace_jobs where seq = ?1) end)`,
   /** The most frequent end, a completed first attempt: values that all rows share are bound once. */
   appendDone: byRows(
     (rows) => `

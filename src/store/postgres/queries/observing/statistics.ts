@@ -132,10 +132,12 @@ export const statisticsQueries = {
     where not ${hasEnded('e.ref')} and (e.position <= e.starting or p.started_at is not null)
     group by n.queue
     union all
-    select n.queue, 'failed', count(*), null
-    from (select h.ref from ${s}.history h where h.state = 'failed' and h.state <> 'done' order by h.ref ${bound}) h
-    cross join ${bodyOf('h.ref')}
-    cross join ${laneOf('j.lane')}
+    select n.queue, 'failed', sum(h.count)::bigint, null
+    from (
+      select h.lane, count(*) as count
+      from (select h.lane from ${s}.history h where h.state = 'failed' order by h.lane ${bound}) h
+      group by h.lane) h
+    cross join ${laneOf('h.lane')}
     group by n.queue`,
   readFailures: `
     select f.queue, f.name, f.at, f.fingerprint, f.error, f.place, f.count, f.first_seen, f.last_seen, f.samples,

@@ -92,10 +92,12 @@ export const statisticsQueries = {
     where l.state = 'running'
     group by n.queue, l.state
     union all
-    select n.queue, 'failed', count(*), null
-    from (select seq from millrace_history where state = 'failed' limit ?1) h
-    cross join millrace_jobs j on j.seq = h.seq
-    cross join millrace_lanes n on n.lane = j.lane
+    select n.queue, 'failed', sum(h.count), null
+    from (
+      select lane, count(*) as count
+      from (select lane from millrace_history indexed by millrace_history_failed where state = 'failed' limit ?1)
+      group by lane) h
+    cross join millrace_lanes n on n.lane = h.lane
     group by n.queue`,
   readFailures: `
     select f.queue, f.name, f.at, f.fingerprint, f.error, f.place, f.count, f.first_seen, f.last_seen, f.samples,

@@ -32,6 +32,7 @@ const BEHAVIOUR = [
   'why',
   'find-scan',
   'dashboard-reads',
+  'why-states',
   'retry-one',
   'changes',
 ]

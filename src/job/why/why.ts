@@ -14,7 +14,7 @@ export interface WhySnapshot {
   /** The store's now. */
   readonly now: number
   readonly job: WhyJob
-  /** The unfinished parents that block it. */
+  /** The parents whose links block it. */
   readonly parents: readonly { readonly id: string; readonly job: string; readonly state: State }[]
   /** The worker whose claim has it. */
   readonly holder: { readonly worker: string; readonly host: string } | undefined
@@ -148,12 +148,14 @@ function paused({ job, waits }: WhySnapshot): Why {
 }
 
 function blocked({ now, parents, waits, suspended }: WhySnapshot): Why {
-  if (parents.length > 0) {
-    const shown = parents.map(({ id, job, state }) => `${job} ${id}, which is ${state}`)
+  // The link of a parent that is done is gone in a moment.
+  const open = parents.filter(({ state }) => state !== 'done')
+  if (open.length > 0) {
+    const shown = open.map(({ id, job, state }) => `${job} ${id}, which is ${state}`)
     return why(
       'parents',
       `It waits for ${listed(shown)}.`,
-      parents.map(({ id }) => ({ kind: 'job', id })),
+      open.map(({ id }) => ({ kind: 'job', id })),
     )
   }
   const wakeAt = suspended?.wakeAt ?? null

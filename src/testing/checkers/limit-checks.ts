@@ -20,6 +20,9 @@ export interface LimitFacts {
   readonly count: (what: string) => void
 }
 
+/** A key that has just begun to wait is passed by the rest of a rotation, and then by a whole one. */
+const TURNS_MAX = 2
+
 /**
  * Limits (X5) and outages (X4): no more jobs are claimed than a limit allows, no key waits while others get several turns, and the retries of
  * a closed lane are released one per poll. That no slot is leaked, and no job starved, follows from the drain at the end.
@@ -27,7 +30,8 @@ export interface LimitFacts {
 export class LimitChecker {
   readonly #facts: LimitFacts
   #before = new Map<string, CensusJob>()
-  readonly #passedBy = new Map<number, number>()
+  /** Of each key that waits: the keys of the jobs that began meanwhile, and how many may. */
+  readonly #passedBy = new Map<number, { readonly keys: readonly number[]; readonly most: number }>()
   readonly #probedAt = new Map<string, number>()
 
   constructor(facts: LimitFacts) {
@@ -71,10 +75,21 @@ export class LimitChecker {
     const begun = mine.filter(({ id, fence }) => fence !== null && this.#before.get(id)?.fence === null)
     for (const key of this.#passedBy.keys()) if (!waiting.has(key)) this.#passedBy.delete(key)
     for (const key of waiting) {
-      const passed = (this.#passedBy.get(key) ?? 0) + begun.length
-      this.#passedBy.set(key, passed)
-      const most = 2 * (waiting.size + 1) + this.#facts.claimedMax
-      if (passed > most) throw new BrokenPromise(`X5: key ${key} waits while ${passed} jobs of other keys began`)
+      const wait = this.#passedBy.get(key)
+      // What began in the commit in which it came to wait may have been claimed before.
+      const keys = wait === undefined ? [] : [...wait.keys, ...begun.map(({ n }) => n as number)]
+      // Keys that waited beside it may have been served since: the bound is that of when most of them waited.
+      const most = Math.max(wait?.most ?? 0, 2 * (waiting.size + 1) + this.#facts.claimedMax)
+      this.#passedBy.set(key, { keys, most })
+      const [again] = keys.filter((each) => keys.filter((other) => other === each).length > TURNS_MAX)
+      if (again !== undefined)
+        throw new BrokenPromise(
+          `X5: key ${key} waits while key ${again} has ${TURNS_MAX + 1} turns: ${keys.join(', ')}`,
+        )
+      if (keys.length > most)
+        throw new BrokenPromise(
+          `X5: key ${key} waits while ${keys.length} jobs of other keys began: ${keys.join(', ')}`,
+        )
     }
     if (begun.length > 0 && waiting.size > 1) this.#facts.count('limits: turns')
   }

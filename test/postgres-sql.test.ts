@@ -269,7 +269,14 @@ describe('a job after others', () => {
 })
 
 describe('a unique job', () => {
-  const byUser = job('byUser', { run: async (payload: object) => payload, unique: { by: ['user.id', 'n'], for: '1h' } })
+  interface ByUser {
+    readonly user: { readonly id: unknown }
+    readonly n: unknown
+  }
+  const byUser = job('byUser', {
+    run: async (payload: ByUser) => payload,
+    unique: { by: ['user.id', 'n'], for: '1h' },
+  })
   const whole = job('whole', { run: async (payload: unknown) => payload, unique: {} })
 
   test.each([

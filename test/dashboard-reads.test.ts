@@ -204,3 +204,53 @@ test('a job lists the JSON Schema of its payload where its schema has one', asyn
   expect(schemas).toMatchObject({ typed: { ...schema, target: 'draft-2020-12' } })
   expect([schemas['unwritable'], schemas['plain'], schemas['charge']]).toEqual([undefined, undefined, undefined])
 })
+
+test('a typo, a state that is none and a range that is empty are refused, with what was meant', async () => {
+  const refused: readonly [call: () => unknown, said: RegExp][] = [
+    [() => mill.findPage({ stat: 'failed' } as never), /stat is not an option; did you mean "state"\?/],
+    [() => mill.findPage({ state: 'fail' as never }), /state must be one of .* got "fail"; did you mean "failed"\?/],
+    [() => mill.findPage({}, { deadlin: 5 } as never), /deadlin is not an option; did you mean "deadline"\?/],
+    [() => mill.count({ quee: 'mail' } as never), /quee is not an option; did you mean "queue"\?/],
+    [() => mill.retryAll({ fingerprin: 'x' } as never), /fingerprin is not an option; did you mean "fingerprint"\?/],
+    [() => mill.stats.retries({ que: 'mail' } as never), /que is not an option; did you mean "queue"\?/],
+    [() => mill.stats.processingTimes({ unit: 'sec' as never }), /unit must be one of ms, s, m, h, d, got "sec"/],
+    [() => mill.stats.waitTimes({ days: -1 }), /days must be a number of days above 0/],
+    [() => mill.stats.series({ from: '2026-11-16T00:00:00Z', to: '2026-11-15T00:00:00Z' }), /from must be before to/],
+    [() => mill.stats.series({ bucket: '90s' }), /bucket must be whole minutes/],
+    [() => mill.stats.errorGroups({ limt: 5 } as never), /limt is not an option; did you mean "limit"\?/],
+    [() => mill.upcomingBins('1h', { bin: 5 } as never), /bin is not an option; did you mean "bins"\?/],
+    [() => mill.audit({ acter: 'ada' } as never), /acter is not an option; did you mean "actor"\?/],
+    [
+      () => mill.findPage({ createdAfter: '2026-11-16T00:00:00Z', createdBefore: '2026-11-15T00:00:00Z' }),
+      /createdBefore must be later than createdAfter/,
+    ],
+    [
+      () => mill.count({ createdAfter: '2026-11-16T00:00:00Z', createdBefore: '2026-11-16T00:00:00Z' }),
+      /must be later/,
+    ],
+    [() => mill.findPage({ payload: { n: { gt: 5, lt: 5 } } }), /payload\.n holds no value/],
+    [() => mill.findPage({ payload: { n: { gte: 6, lte: 5 } } }), /payload\.n holds no value/],
+  ]
+  for (const [call, said] of refused) await expect(Promise.resolve().then(call), String(said)).rejects.toThrow(said)
+  expect((await mill.findPage({ payload: { n: { gte: 5, lte: 5 } } })).rows).toEqual([])
+})
+
+test('a queue, a job, a group and a parent that are not known have zeros and empty lists', async () => {
+  const id = '01890a5d-ac96-774b-bcce-b302099a8057'
+  expect(await mill.count({ queue: 'none' })).toEqual({ count: 0, exact: true })
+  expect(await mill.count({ job: 'none' })).toEqual({ count: 0, exact: true })
+  expect(await mill.stats.retries({ queue: 'none' })).toEqual({ none: { ok: 0, retries: 0, percentage: 0 } })
+  expect(await mill.stats.processingTimes({ queue: 'none' })).toMatchObject({ none: { count: 0, p99: 0, max: 0 } })
+  expect(await mill.stats.errors('none')).toEqual({ retrying: 0, parked: 0, failed: 0, exact: true })
+  expect(
+    (await mill.stats.series({ queue: 'none', job: 'none' })).every(
+      ({ done, wait }) => done === 0 && wait === undefined,
+    ),
+  ).toBe(true)
+  expect(await mill.stats.errorGroups({ job: 'none' })).toEqual({ rows: [], cursor: undefined })
+  expect(await mill.group('none').progress()).toMatchObject({ total: 0, unfinished: 0 })
+  expect(await mill.queue('none').get()).toMatchObject({ paused: false, outages: [] })
+  expect([await mill.parents(id), await mill.children(id)]).toEqual(Array(2).fill({ rows: [], cursor: undefined }))
+  expect([await mill.why(id), await mill.get(id), await mill.retryOne('none')]).toEqual([undefined, undefined, null])
+  expect((await mill.upcomingBins('1h')).queues).toEqual([])
+})

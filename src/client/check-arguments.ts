@@ -69,13 +69,22 @@ export function checkResultOptions(options: unknown): Problem[] {
 }
 
 export function checkFilter(filter: unknown): Problem[] {
-  return checkFields(filter, '', FILTER)
+  return withRange(filter, checkFields(filter, '', FILTER))
+}
+
+/** A range that no job can be in is a mistake of the caller, such as two instants that were swapped. */
+function withRange(filter: unknown, problems: Problem[]): Problem[] {
+  if (problems.length > 0 || !isOptionsObject(filter)) return problems
+  const { createdAfter, createdBefore } = filter as { createdAfter?: unknown; createdBefore?: unknown }
+  const [after, before] = [parseInstant(createdAfter), parseInstant(createdBefore)]
+  if (!after.ok || !before.ok || before.atMs > after.atMs) return problems
+  return [{ path: 'createdBefore', message: `must be later than createdAfter, got ${show(createdBefore)}` }]
 }
 
 /** A page has its own limit. */
 export function checkPageFilter(filter: unknown): Problem[] {
   const { limit: _limit, ...fields } = FILTER.fields
-  return checkFields(filter, '', { ...FILTER, fields })
+  return withRange(filter, checkFields(filter, '', { ...FILTER, fields }))
 }
 
 /** Fields that are tested job by job: a count or a command of all of them would have to read every job. */
@@ -88,7 +97,7 @@ export function checkCountFilter(filter: unknown): Problem[] {
   const fields = Object.entries(FILTER.fields).filter(
     ([name]) => name !== 'order' && name !== 'limit' && !Object.hasOwn(SCAN_FIELDS, name),
   )
-  return checkFields(filter, '', { ...FILTER, fields: Object.fromEntries(fields), notYet: SCANNED })
+  return withRange(filter, checkFields(filter, '', { ...FILTER, fields: Object.fromEntries(fields), notYet: SCANNED }))
 }
 
 /** An edit takes the options of an enqueue, except those that identify the job. */

@@ -19,6 +19,8 @@ test.each([
   ['one letter missing of a short name', 'ab', 'abc'],
   ['two letters swapped of a short name', 'ba', 'ab'],
   ['three wrong letters of nine', 'xyzority1', 'priority1'],
+  ['the beginning', 'fail', 'failed'],
+  ['three letters of a long name', 'ret', 'retryLimitOfJobs'],
 ])('%s is near', (_, given, known) => {
   expect(near(given, known)).toBe(known)
 })
@@ -31,12 +33,17 @@ test.each([
   ['two swapped letters with another between them', 'cba', 'abc'],
   ['four of nine letters', 'wxyzity12', 'prioity12'],
   ['nothing at all', 'abc', ''],
+  ['two letters of a long name', 're', 'retryLimitOfJobs'],
 ])('%s are far', (_, given, known) => {
   expect(near(given, known)).toBeUndefined()
 })
 
 test('there is no hint where no name is near', () => {
   expect(didYouMean('color', ['retry'])).toBe('')
+})
+
+test('the beginning of two names is near to neither', () => {
+  expect(near('create', 'createdAfter', 'createdBefore')).toBeUndefined()
 })
 
 test('the nearest name is given, and of equally near ones the first', () => {

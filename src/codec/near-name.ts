@@ -1,6 +1,9 @@
 /** Longer names are not compared: the comparison costs the product of both lengths. */
 const COMPARED_MAX = 64
 
+/** Fewer letters are the beginning of too much. */
+const BEGINNING_MIN = 3
+
 /** The end of a message about an unknown name: `; did you mean "types"?`, or an empty text. */
 export function didYouMean(given: string, known: readonly string[]): string {
   const near = nearName(given, known)
@@ -19,7 +22,14 @@ function nearName(given: string, known: readonly string[]): string | undefined {
       bestDistance = distance
     }
   }
-  return best
+  return best ?? onlyBeginning(given, known)
+}
+
+/** The one known name that begins so: `fail` for `failed`. */
+function onlyBeginning(given: string, known: readonly string[]): string | undefined {
+  if (given.length < BEGINNING_MIN) return undefined
+  const [first, ...others] = known.filter((name) => name.toLowerCase().startsWith(given.toLowerCase()))
+  return others.length === 0 ? first : undefined
 }
 
 /** How many letters must be inserted, removed, changed or swapped with their neighbour. */

@@ -183,6 +183,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/client/read/find-page.ts#AT_ONCE',
       'src/client/read/find-page.ts#DEADLINE_MS',
       'src/schedule/upcoming-bins.ts#BINS',
+      'src/codec/near-name.ts#BEGINNING_MIN',
       'src/mill/retry-one.ts#PAGE',
       'src/mill/retry-one.ts#PAGES_MAX',
       'src/mill/retry-one.ts#TRIES',

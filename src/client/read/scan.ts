@@ -26,7 +26,24 @@ const isValueTest: Check = (value) => {
   if (!isOptionsObject(value))
     return `must be a text, a number, true, false, null, or { gt, gte, lt, lte }, got ${show(value)}`
   const compared: Check = (each) => (isComparable(each) ? undefined : `must be a number or a Date, got ${show(each)}`)
-  return checkFields(value, '', { fields: Object.fromEntries(COMPARED.map((name) => [name, compared])) })
+  const problems = checkFields(value, '', { fields: Object.fromEntries(COMPARED.map((name) => [name, compared])) })
+  return problems.length > 0 || !isEmptyRange(value as Range) ? problems : `holds no value, got ${show(value)}`
+}
+
+type Range = Exclude<ValueTest, string | number | boolean | null>
+
+/** Whether its lower bound is above its upper one. */
+function isEmptyRange({ gt, gte, lt, lte }: Range): boolean {
+  const [lowest, highest] = [
+    Math.max(boundOf(gt, -Infinity), boundOf(gte, -Infinity)),
+    Math.min(boundOf(lt, Infinity), boundOf(lte, Infinity)),
+  ]
+  const isOpen = boundOf(gt, -Infinity) === lowest || boundOf(lt, Infinity) === highest
+  return lowest > highest || (lowest === highest && isOpen)
+}
+
+function boundOf(given: number | Date | undefined, none: number): number {
+  return given === undefined ? none : numberOf(given)
 }
 
 const isValueFilter: Check = (value) => {
@@ -92,7 +109,7 @@ function fits(value: unknown, test: ValueTest): boolean {
   return ['number', 'boolean', 'bigint'].includes(typeof value) && String(value) === test
 }
 
-function inRange(value: unknown, range: Exclude<ValueTest, string | number | boolean | null>): boolean {
+function inRange(value: unknown, range: Range): boolean {
   const at = numberOf(value)
   if (Number.isNaN(at)) return false
   const { gt, gte, lt, lte } = range

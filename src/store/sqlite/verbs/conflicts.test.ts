@@ -263,7 +263,8 @@ test(
           await store.close()
         }
       }),
-      { numRuns: 100, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
+      // Campaigns of the reference model run many more (`npm run model`).
+      { numRuns: 40, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
     )
   },
 )

@@ -66,8 +66,10 @@ function heldSentence({
   counts,
 }: LiveQueue): { readonly text: string; readonly to: string }[] {
   const to = link('queues', name)
-  if (outages.length > 0)
-    return [{ text: `Queue ${name} is probing: ${outages.map(({ text }) => text).join('; ')}.`, to }]
+  if (outages.length > 0) {
+    const held = outages.map(({ job, waiting }) => `${job} (${waiting} held)`)
+    return [{ text: `Queue ${name} is probing ${held.join(', ')}.`, to }]
+  }
   // A queue that is paused and empty holds nothing.
   if (!paused || counts.ready === 0) return []
   const until = pausedUntil === undefined ? '' : ` until ${pausedUntil.toISOString()}`

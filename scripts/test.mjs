@@ -101,6 +101,7 @@ async function vitest(projects, args = []) {
   const tally = readTally(file)
   if (tally === undefined) return told({ name: `${name}: vitest ended without a tally`, code: 1, seconds: 0 })
   const rows = projects.map((project) => rowOf(project, tally.projects[project]))
+  if (projects.length > 1) printLongest(tally.longest)
   // Vitest also fails for reasons outside tests, such as an unhandled error or a worker that crashed.
   const failed = code === 0 ? 0 : Math.max(1, tally.failed) - tally.failed + unhandledIn(tally)
   return failed > 0 ? [...rows, { name: 'outside of tests', passed: 0, failed, skipped: 0, seconds: 0 }] : rows
@@ -134,6 +135,13 @@ function countOne({ code }) {
 
 function add(a, b) {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped }
+}
+
+/** Where the next second of the suite can be saved. */
+function printLongest(files) {
+  console.log('\n seconds  longest files')
+  for (const { project, file, seconds } of files)
+    console.log(`${seconds.toFixed(1).padStart(8)}  ${project.padEnd(10)}${file}`)
 }
 
 function printTable(rows) {

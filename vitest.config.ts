@@ -45,6 +45,7 @@ const LONG_BEHAVIOUR = [
   'crashes',
   'long-work-processes',
   'cancel-processes',
+  'observing-processes',
   'examples',
   'wake',
   'hooks',

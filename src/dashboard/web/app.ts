@@ -6,7 +6,7 @@ import type { Clock } from './clock.js'
 import type { Api } from './connection/api.js'
 import type { Live } from './connection/connection.js'
 import type { Zone } from './format/time.js'
-import type { Router } from './route.js'
+import type { Router } from './router.js'
 import type { Settings } from './settings.js'
 
 /** Which overlay is open: none, or one of the frame's own. */

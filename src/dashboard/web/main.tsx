@@ -7,7 +7,7 @@ import { ApiError, connectApi } from './connection/api.js'
 import { Connection } from './connection/connection.js'
 import { shareTabs } from './connection/leader.js'
 import { mount } from './mount.js'
-import { startRouter } from './route.js'
+import { startRouter } from './router.js'
 import { loadSettings } from './settings.js'
 import type { Shelf } from './settings.js'
 

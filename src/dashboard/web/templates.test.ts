@@ -6,7 +6,7 @@ import { AppContext } from './app-context.js'
 import { RETRYING, RUNNING, WORKFLOW } from './demo/frames.js'
 import { demoApp } from './demo/demo-app.js'
 import { parseRoute } from './route.js'
-import type { Router } from './route.js'
+import type { Router } from './router.js'
 import { VIEWS } from './views/registry.js'
 
 /** Every page on recorded frames: what it shows is kept as text, so that a change of it is seen in a review. */

@@ -10,7 +10,7 @@ import type { Api } from '../connection/api.js'
 import type { Live, Status } from '../connection/connection.js'
 import { NOTHING_HELD } from '../connection/held.js'
 import type { Held } from '../connection/held.js'
-import type { Router } from '../route.js'
+import type { Router } from '../router.js'
 import { loadSettings } from '../settings.js'
 import { DEMO_NOW, FRAMES, PARTS } from './frames.js'
 

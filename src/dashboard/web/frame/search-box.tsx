@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CompleteAnswer } from '../../protocol.js'
 import { useApp } from '../app-context.js'
 import { Icon } from '../icons.js'
@@ -18,11 +18,17 @@ export function SearchBox() {
   const [typed, setTyped] = useState({ text: given, caret: 0 })
   const [answer, setAnswer] = useState<CompleteAnswer | undefined>(undefined)
   const { text, caret } = typed
-  useEffect(() => setTyped({ text: given, caret: given.length }), [given])
+  // A route that this box has set itself is older than what was typed since.
+  const own = useRef(given)
+  useEffect(() => {
+    if (given !== own.current) setTyped({ text: given, caret: given.length })
+    own.current = given
+  }, [given])
   useEffect(() => {
     if (text === given) return undefined
     const timer = setTimeout(() => {
       api.post<CompleteAnswer>('complete', { text, caret }).then(setAnswer, () => setAnswer(undefined))
+      own.current = text
       if (isList) router.set({ q: text === '' ? undefined : text }, true)
     }, PAUSE_MS)
     return () => clearTimeout(timer)

@@ -1,5 +1,5 @@
 import type { DifferenceShown, FailureRow } from '../../../protocol.js'
-import { count, percent } from '../../format/number.js'
+import { bounded, percent } from '../../format/number.js'
 import { jobsHref, printRoute, term } from '../../route.js'
 
 /** An error group as its row shows it. */
@@ -16,8 +16,8 @@ export interface FailureLine {
   readonly first: number
   readonly last: number
   readonly isNew: boolean
-  /** The number on the retry button; undefined when there is nothing to retry. */
-  readonly retryable: number | undefined
+  /** What the retry button says; undefined when there is nothing to retry. */
+  readonly retryLabel: string | undefined
 }
 
 export function failureLine(row: FailureRow): FailureLine {
@@ -34,7 +34,7 @@ export function failureLine(row: FailureRow): FailureLine {
     first: row.firstSeen,
     last: row.lastSeen,
     isNew: row.isNew,
-    retryable: row.retryable === null || row.retryable.n === 0 ? undefined : row.retryable.n,
+    retryLabel: retryLabel(row.retryable),
   }
 }
 
@@ -57,8 +57,10 @@ export function differenceLines(differences: readonly DifferenceShown[]): Differ
   }))
 }
 
-export function retryLabel(retryable: number): string {
-  return `Retry ${count(retryable)}`
+/** `Retry 400`; where the number is not counted, the preview will say it. */
+function retryLabel(retryable: FailureRow['retryable']): string | undefined {
+  if (retryable === null) return 'Retry…'
+  return retryable.n === 0 ? undefined : `Retry ${bounded(retryable.n, retryable.exact)}`
 }
 
 /** Rows that are not muted in this browser. */
@@ -68,4 +70,16 @@ export function unmuted(
   now: number,
 ): FailureRow[] {
   return rows.filter(({ fingerprint }) => (muted[fingerprint] ?? 0) <= now)
+}
+
+const MUTED_MS = 86_400_000
+
+/** The muted fingerprints with one more, without those whose time is over. */
+export function mutedWith(
+  muted: Readonly<Record<string, number>>,
+  fingerprint: string,
+  now: number,
+): Record<string, number> {
+  const current = Object.entries(muted).filter(([, until]) => until > now)
+  return { ...Object.fromEntries(current), [fingerprint]: now + MUTED_MS }
 }

@@ -6,7 +6,7 @@ import { Glyph } from '../../parts/state.js'
 import { Table } from '../../parts/table.js'
 import type { Column } from '../../parts/table.js'
 import { Ago, When } from '../../parts/time.js'
-import { failureLine, retryLabel } from './computed.js'
+import { failureLine } from './computed.js'
 import type { FailureLine } from './computed.js'
 
 /** Error groups by row; the short form is a part of another page. */
@@ -72,13 +72,13 @@ const COLUMNS: readonly Column<FailureLine>[] = [
     head: '',
     width: '112px',
     phone: 'end',
-    cell: ({ fingerprint, retryable, error }) => (
+    cell: ({ fingerprint, retryLabel, error }) => (
       <span class="row-actions">
-        {retryable === undefined ? null : (
+        {retryLabel === undefined ? null : (
           <BulkButton
             verb="bulk.retry"
             of={{ fingerprint }}
-            label={retryLabel(retryable)}
+            label={retryLabel}
             name={`Retry ${error}`}
             shortcut="retry"
           />

@@ -13,7 +13,7 @@ import { ErrorText } from '../job/attempts.js'
 import { errorLines } from '../job/computed.js'
 import { jobLine } from '../jobs/computed.js'
 import { JobTable } from '../jobs/job-table.js'
-import { differenceLines, failureLine, retryLabel, unmuted } from './computed.js'
+import { differenceLines, failureLine, mutedWith, unmuted } from './computed.js'
 import { FailureTable } from './failure-table.js'
 import { failureSpan } from './query.js'
 
@@ -93,9 +93,9 @@ function Lead({ fields }: { fields: FailureFields }) {
 function Tools({ fields }: { fields: FailureFields }) {
   const { settings, clock } = useApp()
   const { fingerprint } = fields.failure
-  const { retryable } = failureLine(fields.failure)
+  const { retryLabel } = failureLine(fields.failure)
   const mute = (): void => {
-    settings.muted.value = { ...settings.muted.peek(), [fingerprint]: clock.now.peek() + 86_400_000 }
+    settings.muted.value = mutedWith(settings.muted.peek(), fingerprint, clock.now.peek())
   }
   const example = fields.examples[0]
   return (
@@ -103,8 +103,8 @@ function Tools({ fields }: { fields: FailureFields }) {
       {example === undefined ? null : (
         <BulkButton verb="bulk.retry" of={{ ids: [example.id] }} label="Retry one first" />
       )}
-      {retryable === undefined ? null : (
-        <BulkButton verb="bulk.retry" of={{ fingerprint }} label={retryLabel(retryable)} shortcut="retry" />
+      {retryLabel === undefined ? null : (
+        <BulkButton verb="bulk.retry" of={{ fingerprint }} label={retryLabel} shortcut="retry" />
       )}
       <BulkButton verb="bulk.delete" of={{ fingerprint }} label="Delete all…" />
       <button type="button" class="button" onClick={mute} title="Hides it from the list in this browser">

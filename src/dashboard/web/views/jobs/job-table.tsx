@@ -77,7 +77,7 @@ const STATE: Column<KeptRow> = {
 const NAME: Column<KeptRow> = {
   key: 'job',
   head: 'Job · title',
-  width: '30%',
+  width: '25%',
   phone: 'title',
   title: ({ line }) => `${line.job} ${line.title}`,
   cell: ({ line }) => (
@@ -129,7 +129,7 @@ const JOB_COLUMNS: readonly Column<KeptRow>[] = [
   {
     key: 'queue',
     head: 'Queue',
-    width: '112px',
+    width: '104px',
     hide: 2,
     title: ({ line }) => line.queue,
     cell: ({ line }) => line.queue,

@@ -1,4 +1,4 @@
-import type { QueueRow } from '../../../protocol.js'
+import type { QueueFields, QueueRow } from '../../../protocol.js'
 import { duration } from '../../format/duration.js'
 import { bounded, count } from '../../format/number.js'
 import type { Zone } from '../../format/time.js'
@@ -46,4 +46,9 @@ export function pauseChoices(now: number): PauseChoice[] {
     { label: 'Pause for an hour', until: now + 60 * MINUTE },
     { label: 'Pause until tomorrow 08:00', until: tomorrow.getTime() },
   ]
+}
+
+/** The longest bar of the jobs by name. */
+export function mostRunning({ byJob }: Pick<QueueFields, 'byJob'>): number {
+  return Math.max(1, ...byJob.map(({ running }) => running))
 }

@@ -17,7 +17,7 @@ import { spanOf } from '../overview/query.js'
 import { queueLine } from '../queues/computed.js'
 import { queueTopic } from '../queues/query.js'
 import { WorkerTable } from '../workers/worker-table.js'
-import { facts, pauseChoices } from './computed.js'
+import { facts, mostRunning, pauseChoices } from './computed.js'
 
 type View = Snapshot<QueueFields, WorkerRow>
 
@@ -124,7 +124,7 @@ function Body({ view }: { view: View }) {
 }
 
 function Jobs({ fields }: { fields: QueueFields }) {
-  const most = Math.max(1, ...fields.byJob.map(({ running }) => running))
+  const most = mostRunning(fields)
   return (
     <section class="section">
       <h2>Jobs by name</h2>

@@ -43,7 +43,7 @@ export function Menu({
         data-menu
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        aria-label={label}
+        aria-label={children === undefined ? label : undefined}
         title={label}
         onClick={() => setOpen(!isOpen)}
       >

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { sentence } from '../format/text.js'
 
 /** How a column behaves: its width is fixed, so that numbers change in place. */
 export interface Column<Row> {
@@ -43,7 +44,7 @@ export function Table<Row>(props: TableProps<Row>) {
           <tr>
             {columns.map(({ key, head, isNumber, hide }) => (
               <th key={key} scope="col" class={`${isNumber ? 'num ' : ''}${hideClass(hide)}`}>
-                {head}
+                {head === '' ? <span class="visually-hidden">{sentence(key)}</span> : head}
               </th>
             ))}
           </tr>

@@ -79,7 +79,7 @@ const COLUMNS: readonly Column<FailureLine>[] = [
             verb="bulk.retry"
             of={{ fingerprint }}
             label={retryLabel}
-            name={`Retry ${error}`}
+            name={`${retryLabel}: ${error}`}
             shortcut="retry"
           />
         )}

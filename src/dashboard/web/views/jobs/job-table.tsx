@@ -53,7 +53,7 @@ export function JobTable({ rows, chosen, onChosen, isWorkflows, foot }: JobTable
 
 function checkColumn(chosen: ReadonlySet<string>, choose: (id: string, isRange: boolean) => void): Column<KeptRow> {
   return {
-    key: 'check',
+    key: 'select',
     head: '',
     width: '40px',
     cell: ({ line }) => (

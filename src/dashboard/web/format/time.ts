@@ -17,6 +17,26 @@ export interface Parts {
 
 /** The wall clock of an instant in a zone. */
 export function partsOf(at: number, zone: Zone): Parts {
+  // A page has hundreds of times each second: making a formatter for each would cost more than drawing them.
+  const date = new Date(at)
+  if (zone === undefined)
+    return {
+      year: date.getFullYear(),
+      month: date.getMonth() + 1,
+      day: date.getDate(),
+      hour: date.getHours(),
+      minute: date.getMinutes(),
+      second: date.getSeconds(),
+    }
+  if (zone === 'UTC')
+    return {
+      year: date.getUTCFullYear(),
+      month: date.getUTCMonth() + 1,
+      day: date.getUTCDate(),
+      hour: date.getUTCHours(),
+      minute: date.getUTCMinutes(),
+      second: date.getUTCSeconds(),
+    }
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
     hourCycle: 'h23',

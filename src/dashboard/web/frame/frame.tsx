@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { useApp } from '../app-context.js'
 import { Icon, Wheel } from '../icons.js'
 import { Menu } from '../parts/menu.js'
 import { words } from '../texts.js'
 import { useTopic } from '../use-topic.js'
 import { DisplayMenu } from './display-menu.js'
-import { liveMark, lostBanner, railLinks } from './model.js'
+import { liveMark, lostBanner, railLinks, sentenceText } from './model.js'
 import type { RailLink } from './model.js'
 import { SearchBox } from './search-box.js'
 import { Toasts } from './toasts.js'
@@ -30,6 +31,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </div>
       <BottomBar links={links} />
       <Toasts />
+      <Announced />
     </div>
   )
 }
@@ -136,6 +138,18 @@ function Banner() {
       <Reload text="Reload" />
     </div>
   ) : null
+}
+
+/** The verdict is said aloud when its kind changes, and never because a number ticks. */
+function Announced() {
+  const { snapshot } = useTopic<'health'>('health')
+  const verdict = snapshot?.fields.verdict
+  const text = useMemo(() => (verdict === undefined ? '' : sentenceText(verdict.text)), [verdict?.kind])
+  return (
+    <p class="visually-hidden" role="status">
+      {text}
+    </p>
+  )
 }
 
 function Reload({ text }: { text: string }) {

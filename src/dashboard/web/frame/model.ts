@@ -1,4 +1,4 @@
-import type { HealthFields, Role } from '../../protocol.js'
+import type { HealthFields, Role, Sentence } from '../../protocol.js'
 import type { Status } from '../connection/connection.js'
 import { count } from '../format/number.js'
 import { clockTime } from '../format/time.js'
@@ -97,6 +97,11 @@ export function tabTitle(page: Page, health: HealthFields | undefined, app: stri
   const { kind = 'unknown', problems = 0 } = health?.verdict ?? {}
   const mark = kind === 'bad' ? `✕ ${problems} · ` : kind === 'warn' ? `▲ ${problems} · ` : ''
   return `${mark}${name} · ${app}`
+}
+
+/** A sentence without its links. */
+export function sentenceText(sentence: Sentence): string {
+  return sentence.map((part) => (typeof part === 'string' ? part : part.text)).join('')
 }
 
 function positive(value: number | undefined): string {

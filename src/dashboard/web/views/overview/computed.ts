@@ -24,7 +24,7 @@ export function tiles(fields: OverviewFields, now: number, zone: Zone): Tile[] {
     {
       name: 'Done',
       number: rate(donePerMinute),
-      unit: 'per minute',
+      unit: '/ min',
       note: `${whole(sum(fields.series.done))} in ${span}`,
       href: jobsHref('state:done'),
     },

@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<QueueLine>[] = [
   {
     key: 'state',
     head: 'State',
-    width: '176px',
+    width: '200px',
     phone: 'lead',
     title: ({ word, why }) => `${word} ${why}`,
     cell: ({ mark, word }) => <Mark name={mark} word={word} />,
@@ -86,7 +86,7 @@ const COLUMNS: readonly Column<QueueLine>[] = [
   {
     key: 'empty',
     head: 'Empty in',
-    width: '148px',
+    width: '160px',
     isNumber: true,
     hide: 5,
     phone: 'sub',

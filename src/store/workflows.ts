@@ -62,6 +62,8 @@ export interface KeptClaim extends OwnedClaim {
 
 export interface WorkflowLog extends Inbox {
   readonly run: number
+  /** The run that users see as 0: not 0 where the store has given this job the number of a deleted one. Default 0. */
+  readonly firstRun?: number | undefined
   readonly deadlineAt: number | null
   /** When it was retried last: a deadline that had passed by then counts from here. */
   readonly retriedAt: number | null
@@ -195,6 +197,8 @@ export interface WorkflowChange {
   readonly verb: WorkflowVerb
   readonly reason: string
   readonly keepMs: number
+  /** How long a job of this name is kept when it is cancelled, for jobs that a retried workflow waits for again. */
+  readonly keepCancelledMs?: ((jobName: string) => number) | undefined
   readonly audit?: AuditNote | undefined
 }
 
@@ -213,6 +217,7 @@ export interface WorkflowChanged {
 export interface WorkflowRecordRow {
   readonly ref: number
   readonly isWorkflow: boolean
+  /** As users see it. */
   readonly run: number
   readonly answers: number
   readonly open: readonly StepRow[]

@@ -92,14 +92,17 @@ async function abortResetItems({ store, running }: Pick<RequestReaderParts, 'sto
       item.abort(new LeaseLostError(`${item.job} ${item.id} was reset, ended or taken away while it ran`))
 }
 
-/** Aborts every handler of this worker whose job was cancelled, and lets workflows to be paused begin no other step. */
+/**
+ * Aborts every handler of this worker whose job was cancelled, and lets workflows to be paused begin no other step, until the
+ * pause is withdrawn.
+ */
 async function abortCancelledJobs(parts: Pick<RequestReaderParts, 'store' | 'running' | 'cancel'>): Promise<void> {
   const requests = await parts.store.leases.readRequests()
-  if (requests.length === 0) return
+  if (requests.length === 0 && ![...parts.running].some(({ workflow }) => workflow?.isPausing)) return
   const cancels = new Map(requests.filter(({ kind }) => kind === 'cancel').map((request) => [request.ref, request]))
   const pauses = new Map(requests.filter(({ kind }) => kind === 'pause').map((request) => [request.ref, request]))
   for (const running of parts.running) {
-    if (pauses.get(running.claimed.ref)?.fence === running.claimed.fence) running.workflow?.pause()
+    running.workflow?.pause(pauses.get(running.claimed.ref)?.fence === running.claimed.fence)
     const request = cancels.get(running.claimed.ref)
     // The cancel of a workflow is in its inbox.
     if (request?.fence === running.claimed.fence && !running.settled && running.workflow === undefined)

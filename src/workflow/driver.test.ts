@@ -768,6 +768,27 @@ test('52: LW62: a guarded insert: 0 in old runs, 1 in new ones, also in a loop',
   expect(valueOf(await fresh.toEnd())).toEqual([1, 1, 1])
 })
 
+test('LW9, LW62: between two answers of one commit a body that runs for the first time reads the latest version and is logged', async () => {
+  const d = driven(() => async (_: never, w: Work) => {
+    const [version] = await w.all([
+      async (one) => {
+        await one.step('first', () => 1)
+        one.log('between')
+        return one.version('audit')
+      },
+      (one) => one.step('second', () => 1),
+    ])
+    await w.step('last', () => 1)
+    return version
+  })
+  expect(valueOf(await d.toEnd())).toBe(1)
+  expect([...d.rows.values()].map(({ address, note }) => [address, note])).toEqual([
+    ['/all:#0/0/step:first#0', expect.stringContaining('beganAt')],
+    ['/all:#0/1/step:second#0', null],
+    ['/step:last#0', '{"log":["between"],"versions":{"audit":1}}'],
+  ])
+})
+
 test('53: LW63: restart begins an empty log, and an event between two runs is taken', async () => {
   const go = event<number>('go')
   const seen: number[] = []

@@ -65,8 +65,10 @@ export class Driver {
     this.#live = new LiveRun(this.#state, { goOn: this.#goOn, later: (round) => this.#later(round) })
   }
 
+  /** As the body sees it. */
   get run(): number {
-    return this.#state.log.run
+    const { run, firstRun } = this.#state.log
+    return run - firstRun
   }
   /** Whether a kept run can go on. */
   get isSpoiled(): boolean {
@@ -321,7 +323,8 @@ export class Driver {
   #giveNext(): Round {
     const { log, pending } = this.#state
     // A branch that ended outside a turn may have rejected an operation whose answer was being written.
-    if (pending.anyRejected) log.recorded = log.recorded.filter(({ address }) => !pending.isRejected(address))
+    if (pending.anyRejected)
+      for (const each of log.recorded.filter(({ address }) => pending.isRejected(address))) log.remove(each)
     if (log.recorded.length === 0) return undefined
     const at = log.recorded.findIndex(({ address }, i) => this.#isGivable(address, i))
     const row = log.recorded[at]
@@ -364,7 +367,7 @@ export class Driver {
   #giveAt(at: number, row: StepRow, operation: Operation | undefined, value: unknown): Round {
     const { log } = this.#state
     if (at > 0 && log.addWarning('reordered')) this.host.warn({ kind: 'reordered', address: row.address })
-    log.recorded.splice(at, 1)
+    log.remove(row)
     this.#foreignWait = undefined
     return this.#turn(() => this.#give(row, operation, value))
   }

@@ -27,6 +27,8 @@ export interface Workflow {
 /** What a claim found: the log, or undefined rows for a run that was kept and goes on. */
 export interface LogRead {
   readonly run: number
+  /** The run that the body sees as 0. Default 0. */
+  readonly firstRun?: number | undefined
   readonly deadlineAt: number | null
   /** When it was retried last: a deadline that had passed by then counts from here. */
   readonly retriedAt?: number | null

@@ -83,6 +83,7 @@ export class LiveRun {
       if (answered !== undefined) return answered.round
     }
     if (pending.any('acting') || pending.any('preparing')) return this.#awaitActs(now)
+    if (draining === 'pause' && this.#onlyWaits(now)) return suspended(this.#state, this.#wakeAt())
     if (draining !== undefined) return yielded(this.#state, draining)
     if (this.#state.isFullWith(0) && (pending.any('queued') || this.#found(now) !== undefined))
       return { kind: 'full', why: this.#state.log.whyFull(this.#state.workflow.rules.steps) }
@@ -90,6 +91,14 @@ export class LiveRun {
     const wakeAt = this.#wakeAt()
     if (wakeAt !== null && wakeAt - now <= this.#state.workflow.inHandMs) return this.#awaitActs(now)
     return suspended(this.#state, wakeAt)
+  }
+
+  /** Nothing can go on: a pause leaves it as it waits, so that a resume continues the wait. */
+  #onlyWaits(now: number): boolean {
+    const { pending } = this.#state
+    if (pending.size === 0 || pending.any('queued') || this.#found(now) !== undefined) return false
+    const wakeAt = this.#wakeAt()
+    return wakeAt === null || wakeAt > now
   }
 
   #found(now: number): Found | undefined {
@@ -352,8 +361,9 @@ export class LiveRun {
   #awaitActs(now: number): Round {
     const { rows, cancelled } = takeDueRows(this.#state, NONE)
     if (rows.length > 0) return this.#append(rows, NONE, cancelled)
-    const wakeAt = this.#wakeAt()
-    return this.#wait(wakeAt === null ? null : Math.max(1, wakeAt - now))
+    // A time that has passed and is not answered waits for what acts: for a pause, a stop, or a transaction.
+    const wakeAt = this.#wakeAt(now)
+    return this.#wait(wakeAt === null ? null : wakeAt - now)
   }
 
   /** The body awaits something that is not of `w`. */
@@ -374,10 +384,11 @@ export class LiveRun {
     return this.#wait(until === Infinity ? null : until)
   }
 
-  #wakeAt(): number | null {
+  /** The earliest time that matters, after this one. */
+  #wakeAt(after = -Infinity): number | null {
     const { pending, cancelNo, deadlineAt, unwindBy } = this.#state
     const at = Math.min(
-      earliest(pending) ?? Infinity,
+      earliest(pending, after) ?? Infinity,
       cancelNo === undefined ? (deadlineAt ?? Infinity) : Infinity,
       unwindBy,
     )

@@ -13,6 +13,8 @@ const LOG_LINES_MAX = 100
 /** The log of one run as its driver knows it: what is recorded and not given yet, the next number, and what the next row carries. */
 export class RunLog {
   run = 0
+  /** The run that the body sees as 0. */
+  firstRun = 0
   /** Answers that are written and not given, in order. */
   recorded: StepRow[] = []
   /** Open rows whose operations have not been called yet. */
@@ -30,13 +32,26 @@ export class RunLog {
   /** What the next row carries beside its own note. */
   #nextNote: LogNote = NO_NOTE
 
-  /** Everything recorded has been given and called: what the body does now, it does for the first time. */
+  /** Answers that the claim found in the store, and that are not given yet. */
+  readonly #replayed = new Set<StepRow>()
+
+  /**
+   * Everything that was recorded before this claim has been given and called: what the body does now, it does for the first time,
+   * also in the turns between two answers of one commit.
+   */
   get isLive(): boolean {
-    return this.recorded.length === 0 && this.uncalled.size === 0
+    return this.#replayed.size === 0 && this.uncalled.size === 0
   }
 
-  load({ run, nextNo = 0 }: LogRead, rows: readonly StepRow[], now: number): void {
+  /** An answer is given, or is not: its operation was rejected. */
+  remove(row: StepRow): void {
+    this.recorded.splice(this.recorded.indexOf(row), 1)
+    this.#replayed.delete(row)
+  }
+
+  load({ run, firstRun = 0, nextNo = 0 }: LogRead, rows: readonly StepRow[], now: number): void {
     this.run = run
+    this.firstRun = firstRun
     this.nextNo = nextNo
     this.beganAt = now
     for (const row of rows) {
@@ -46,6 +61,7 @@ export class RunLog {
       if (row.no === null) this.uncalled.set(row.address, row)
       else {
         this.recorded.push(row)
+        this.#replayed.add(row)
         this.nextNo = Math.max(this.nextNo, row.no + 1)
         this.#bytes += bytesOf(row)
       }

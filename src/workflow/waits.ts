@@ -53,10 +53,11 @@ export function waitsOf(operations: Iterable<Operation>): string[] {
   return [...waits]
 }
 
-/** The earliest time at which an operation can go on; null when none waits for a time. */
-export function earliest(operations: Iterable<Operation>): number | null {
+/** The earliest time, after this one, at which an operation can go on; null when none waits for such a time. */
+export function earliest(operations: Iterable<Operation>, after = -Infinity): number | null {
   let at: number | null = null
   for (const { until, state } of operations)
-    if (until !== null && (state === 'waiting' || state === 'retrying') && (at === null || until < at)) at = until
+    if (until !== null && until > after && (state === 'waiting' || state === 'retrying') && (at === null || until < at))
+      at = until
   return at
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Census, CensusJob, CensusSequence } from '../../src/store/census.js'
+import { expectedCalls, expectedLogs, isOfThisRun, storedLogs } from './logs.js'
 import { membersOf } from './reference/groups.js'
 import { isFinal, isUnfinished, jobOf } from './reference/state.js'
 import type { Group, Model, ModelJob } from './reference/state.js'
@@ -99,7 +100,11 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
         .map(({ group, unfinished, sealedAt, completedAt }) => [group, unfinished, sealedAt, completedAt]),
     ),
     counts: sorted(census.counts.map(({ group, queue, state, members }) => [group, queue, state, members])),
-    links: sorted(census.links.map(({ parent, child, policy }) => [named(parent), bySeq.get(child), policy])),
+    links: sorted(
+      census.links
+        .filter((link) => isOfThisRun(link, census))
+        .map(({ parent, child, policy }) => [named(parent), bySeq.get(child), policy]),
+    ),
     ended: sorted(
       census.attempts.flatMap(({ queue, name, done, failed, retried }) =>
         [
@@ -109,6 +114,7 @@ function storedOf(census: Census, ids: KnownIds, now: number): object {
         ].filter(([, times]) => times > 0),
       ),
     ),
+    workflows: sorted(storedLogs(census, ids)),
     todos: census.todos.length,
     strays: census.strays,
   }
@@ -160,10 +166,12 @@ function expectedOf(model: Model, ids: KnownIds): object {
     ),
     schedules: sorted([...model.schedules].map(([id, { nextAt }]) => [id, nextAt])),
     ...expectedGroups(model),
-    links: sorted(
-      unfinished.flatMap((job) => [...job.waitsFor].map(([parent, policy]) => [seen(parent), job.number, policy])),
-    ),
+    links: sorted([
+      ...unfinished.flatMap((job) => [...job.waitsFor].map(([parent, policy]) => [seen(parent), job.number, policy])),
+      ...expectedCalls(model),
+    ]),
     ended: sorted([...model.ended]),
+    workflows: sorted(expectedLogs(model)),
     todos: 0,
     strays: 0,
   }

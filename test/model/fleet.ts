@@ -17,9 +17,12 @@ import type { WorkerOptions } from '../../src/worker/worker.js'
 import { makeIds } from '../../src/world/ids.js'
 import { systemTimers } from '../../src/world/timers.js'
 import type { World } from '../../src/world/world.js'
+import { workflowOf } from './bodies.js'
+import type { HeldSteps } from './bodies.js'
 import type { ModelDatabase } from './databases.js'
 import { LIMITS } from './reference/limits.js'
-import { BACKOFF_MS, CRASH_BUDGET, KEEP_MS, LEASE_MS, RETRY_LIMIT } from './reference/state.js'
+import { BACKOFF_MS, CRASH_BUDGET, KEEP_MS, LEASE_MS, RETRY_LIMIT, WORKFLOW } from './reference/state.js'
+import type { HeldEnd } from './reference/workflows.js'
 import { CallsInFlight, watchedStore } from './watched-store.js'
 
 /** Shortly after noon on a day that every program shares: no delay of a program ends at a time that a cron text names. */
@@ -32,6 +35,12 @@ export interface RunningHandler {
   readonly throws: (error: Error) => void
 }
 
+/** What a claim began: a handler that runs, or a workflow that goes on. */
+export interface Begun {
+  readonly id: string
+  readonly handler: RunningHandler | undefined
+}
+
 interface FleetMill {
   readonly mill: Mill
   readonly store: Store
@@ -41,6 +50,9 @@ interface FleetMill {
   /** The claim that a step asks for; the worker claims nothing else. */
   plan: ClaimPlan
   begun: RunningHandler | undefined
+  /** The workflow that it began to drive last. */
+  driven: string | undefined
+  readonly held: HeldSteps
 }
 
 /** Several mills on one store, each with a worker of its own, in one virtual time. Nothing happens unless a step says so. */
@@ -98,7 +110,7 @@ export class Fleet {
   async restart(index: number): Promise<void> {
     const process = new FleetProcess(this.#time, (this.#started += 1))
     const store = this.#database.storeFor(index, process.world, () => Math.floor(this.#time.now))
-    const made: Partial<FleetMill> = { process, plan: NO_CLAIM, begun: undefined }
+    const made: Partial<FleetMill> = { process, plan: NO_CLAIM, begun: undefined, driven: undefined, held: new Map() }
     const self = made as FleetMill
     store.changes.onHint((hint) => this.#hinted(process, hint))
     const watched = watchedStore(store, this.#calls, {
@@ -111,6 +123,7 @@ export class Fleet {
         this.#lostAnswers -= 1
         if (this.#lostAnswers >= 0) throw LOST
       },
+      driven: (ids) => (self.driven = ids[0]),
     })
     const mill = await buildMill(
       // Outages pick their probes at random: the simulator checks them (src/testing/checkers), and the model has none.
@@ -120,6 +133,8 @@ export class Fleet {
         logger: false,
         crashBudget: CRASH_BUDGET,
         outage: false,
+        // In one of the mills every claim replays.
+        workflows: { strict: true, ...(index === 1 ? { sticky: 0 } : {}) },
       },
       {
         world: process.world,
@@ -145,7 +160,8 @@ export class Fleet {
   async calm(): Promise<void> {
     do {
       await this.#calls.none()
-      await rest()
+      do await rest()
+      while (this.#mills.some(({ process }) => process.soonCount > 0))
       if (this.#calls.isNone && (this.#time.next ?? Infinity) <= this.#time.now) await this.#time.step()
     } while (!this.#calls.isNone || (this.#time.next ?? Infinity) <= this.#time.now)
     if (this.#failures.length > 0) throw this.#failures[0]
@@ -197,7 +213,7 @@ export class Fleet {
   }
 
   /** The worker of this mill claims one job of a queue; undefined when it found none. */
-  async begin(index: number, queue: string, isIdle: boolean): Promise<RunningHandler | undefined> {
+  async begin(index: number, queue: string, isIdle: boolean): Promise<Begun | undefined> {
     const self = this.#of(index)
     const { workerId } = self.worker
     const begun = await this.#claim(self, queue, isIdle)
@@ -205,13 +221,22 @@ export class Fleet {
     return begun ?? (self.worker.workerId === workerId ? undefined : this.#claim(self, queue, isIdle))
   }
 
-  async #claim(self: FleetMill, queue: string, isIdle: boolean): Promise<RunningHandler | undefined> {
+  async #claim(self: FleetMill, queue: string, isIdle: boolean): Promise<Begun | undefined> {
     self.begun = undefined
+    self.driven = undefined
     self.plan = { claim: true, max: 1, starting: 1, suspects: isIdle ? 'first' : 'none', queues: [queue] }
     self.worker.wake()
     await this.calm()
     self.plan = NO_CLAIM
-    return self.begun
+    const { begun, driven: id } = self as FleetMill
+    if (begun !== undefined) return { id: begun.ctx.id, handler: begun }
+    return id === undefined ? undefined : { id, handler: undefined }
+  }
+
+  /** Ends the act of a step that waits for it. */
+  async endStep(index: number, { id, address }: { id: string; address: string }, how: HeldEnd): Promise<void> {
+    this.#of(index).held.get(`${id} ${address}`)?.(how)
+    await this.calm()
   }
 
   /** Ends the handler of an item; the next one, if it begins. */
@@ -350,6 +375,8 @@ class FleetProcess {
   isProven = false
   #isFrozen = false
   readonly #held: (() => void)[] = []
+  /** What is to follow in a later turn of the event loop. */
+  soonCount = 0
 
   constructor(time: VirtualTime, number: number) {
     const random = seeded(number)
@@ -358,7 +385,7 @@ class FleetProcess {
       clock: { now: () => Math.floor(time.now), monotonic: () => time.now },
       timers: {
         after: (ms, run, options) => time.at(time.now + Math.max(0, ms), () => this.#deliver(run), options),
-        soon: (run) => systemTimers.soon(() => this.#deliver(run)),
+        soon: (run) => this.#soon(run),
       },
       ids: makeIds(() => random.word()),
       random: () => random.next(),
@@ -382,6 +409,14 @@ class FleetProcess {
   thaw(): void {
     this.#isFrozen = false
     for (const run of this.#held.splice(0)) this.#deliver(run)
+  }
+
+  #soon(run: () => void): void {
+    this.soonCount += 1
+    systemTimers.soon(() => {
+      this.soonCount -= 1
+      this.#deliver(run)
+    })
   }
 
   #deliver(run: () => void): void {
@@ -411,6 +446,7 @@ function jobsOf(names: readonly string[], self: FleetMill) {
   const retry = { limit: RETRY_LIMIT, backoff: { start: BACKOFF_MS, factor: 1 }, jitter: 0 }
   const keep: { readonly [name: string]: 'none' | number } = { unkept: 'none', short: KEEP_MS.short }
   return names.map((name) => {
+    if (name === WORKFLOW) return workflowOf(self.held, (id) => (self.driven = id))
     const [max, rate] = [LIMITS.inFlight[name], LIMITS.starts[name]]
     return job(name, {
       run,

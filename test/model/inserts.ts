@@ -21,11 +21,12 @@ export interface Insert {
 export function insertOf(step: InsertStep, parts: Parts): Insert {
   const { model, mill } = parts as Parts & { readonly mill: Mill }
   switch (step.step) {
-    case 'enqueue': {
+    case 'enqueue':
+    case 'workflow': {
       const { name, ...given } = withParents(step.given, parts)
       return {
         inModel: () => [enqueue(model, name, given)],
-        inMill: (tx) => one(mill.enqueue(name, {}, { ...millOptions(given, parts), tx } as object)),
+        inMill: (tx) => one(mill.enqueue(name, inputOf(given), { ...millOptions(given, parts), tx } as object)),
       }
     }
     case 'schedule': {
@@ -33,7 +34,8 @@ export function insertOf(step: InsertStep, parts: Parts): Insert {
       const { name, ...given } = withParents(step.given, parts)
       return {
         inModel: () => [schedule(model, name, key, inMs, given)],
-        inMill: (tx) => one(mill.schedule(name, {}, inMs, { ...millOptions(given, parts), key, tx } as object)),
+        inMill: (tx) =>
+          one(mill.schedule(name, inputOf(given), inMs, { ...millOptions(given, parts), key, tx } as object)),
       }
     }
     case 'many':
@@ -62,7 +64,7 @@ function sealOf({ group, whenDone }: Extract<InsertStep, { step: 'seal' }>, part
       inMill: (tx) => mill.group(group).seal(tx === undefined ? {} : { tx }),
     }
   const { name, ...given } = withParents(whenDone, parts)
-  const follower = [name, {}, millOptions(given, parts)] as const
+  const follower = [name, inputOf(given), millOptions(given, parts)] as const
   return {
     inModel: () => seal(model, group, { name, given }),
     inMill: (tx) => mill.group(group, { whenDone: follower }).seal(tx === undefined ? {} : { tx }),
@@ -86,7 +88,7 @@ function manyOf(step: Extract<InsertStep, { step: 'many' }>, parts: Parts): Inse
     inMill: (tx) =>
       mill.enqueueMany(
         name,
-        items.map(() => ({})),
+        items.map(inputOf),
         (_: unknown, index: number) => ({ ...keyed(items[index] as Enqueue, onDuplicate, parts), tx }) as object,
       ),
   }
@@ -104,7 +106,7 @@ function flowOf(step: Extract<InsertStep, { step: 'flow' }>, parts: Parts): Inse
     inMill: (tx) =>
       mill.flow(
         (f) => {
-          const made = items.map(({ name, given }) => f.add(name, {}, keyed(given, onDuplicate, parts)))
+          const made = items.map(({ name, given }) => f.add(name, inputOf(given), keyed(given, onDuplicate, parts)))
           for (const [index, { afterItems }] of items.entries())
             made[index]?.after(...afterItems.map((parent) => made[parent] as never))
         },
@@ -143,7 +145,13 @@ export function withParents(given: Given, parts: Parts): Given {
   return numbers.length === 0 ? { ...rest, ...policy } : { ...rest, ...policy, after: numbers }
 }
 
-export function millOptions({ inMs, expiresMs, unique, after, ...rest }: Enqueue, { ids }: Parts): object {
+/** The code of a workflow is its input. */
+export function inputOf({ body }: Enqueue): object {
+  return body ?? {}
+}
+
+export function millOptions({ inMs, expiresMs, unique, after, ...given }: Enqueue, { ids }: Parts): object {
+  const { body: _, ...rest } = given
   return {
     ...rest,
     ...(inMs === undefined ? {} : { in: inMs }),

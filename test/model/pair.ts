@@ -6,9 +6,20 @@ import { answerOf } from './databases.js'
 import { compare, KnownIds } from './compare.js'
 import type { Fleet, RunningHandler } from './fleet.js'
 import { START } from './fleet.js'
-import { insertOf, knownJobs, millOptions, withParents } from './inserts.js'
+import { inputOf, insertOf, knownJobs, millOptions, withParents } from './inserts.js'
+import { EVENTS } from './bodies.js'
 import { read } from './reads.js'
-import { begin, finish, handlersIn, isQuarantined, leave, nextOf, restart, settleIn } from './reference/attempts.js'
+import {
+  begin,
+  finish,
+  handlersIn,
+  isQuarantined,
+  isWorking,
+  leave,
+  nextOf,
+  restart,
+  settleIn,
+} from './reference/attempts.js'
 import type { Outcome } from './reference/attempts.js'
 import type { BulkCount } from './reference/bulk.js'
 import { commandAll } from './reference/bulk.js'
@@ -21,14 +32,24 @@ import { commandGroup, pauseQueue, resumeQueue } from './reference/groups.js'
 import { backfill, deleteSchedule, pauseSchedule, putSchedule, resumeSchedule, runNow } from './reference/schedules.js'
 import type { Attempt, Enqueue, Model, ModelJob, Recurring } from './reference/state.js'
 import { beginNext, commandSequence, endEmpty, giveBack, mustWait } from './reference/sequences.js'
-import { copyOf, emptyModel, isSuspect, jobOf, KEEP_MS, LEASE_MS, Refused } from './reference/state.js'
+import { copyOf, emptyModel, isSuspect, jobOf, KEEP_MS, LEASE_MS, Refused, WORKFLOW } from './reference/state.js'
+import { drive, endHeld, endWorkflow, send } from './reference/workflows.js'
+import { noteChildren, recordedIn } from './logs.js'
 import { happen, nextMoment, oversleep, prune } from './reference/time.js'
 import { isCommand, isInsert } from './steps.js'
 import type { CommandStep, InsertStep, ScheduleSpec, Step, WorkStep } from './steps.js'
 
 export const MILLS = 3
 export const GROUPS = ['g', 'h']
-export const NAMES = ['one', 'two', 'short', 'unkept', ...Object.keys(LIMITS.inFlight), ...Object.keys(LIMITS.starts)]
+export const NAMES = [
+  'one',
+  'two',
+  'short',
+  'unkept',
+  WORKFLOW,
+  ...Object.keys(LIMITS.inFlight),
+  ...Object.keys(LIMITS.starts),
+]
 
 const COMMANDS = { cancel, pause, resume, retry, delete: remove }
 
@@ -48,10 +69,12 @@ export class Pair {
 
   async run(step: Step): Promise<void> {
     await this.#step(step, this.#upMill(step.by))
-    happen(this.#model)
+    await this.#fleet.calm()
+    await this.#drive()
     const by = this.#upMill(step.by)
-    await this.#upkeep(by)
+    await this.#happen(by)
     const census = await this.#fleet.store(by).readCensus()
+    noteChildren(this.#model, census, this.#ids)
     compare(this.#model, census, this.#ids)
     this.#steps += 1
     if (this.#steps % 3 === 0)
@@ -61,6 +84,33 @@ export class Pair {
   /** This mill, or the first, which never dies. */
   #upMill(by: number): number {
     return this.#model.mills[by] === 'up' ? by : 0
+  }
+
+  /** Upkeep may answer a workflow in hand, whose end is upkeep's business again. */
+  async #happen(by: number): Promise<void> {
+    do {
+      happen(this.#model)
+      await this.#upkeep(by)
+    } while (await this.#drive())
+  }
+
+  /** What workers do with the workflows that they have in hand; false: nothing. */
+  async #drive(): Promise<boolean> {
+    const model = this.#model
+    const inHand = model.attempts.filter(
+      (attempt) => attempt.hasClaim && isWorking(model, attempt) && jobOf(model, attempt.job).workflow !== null,
+    )
+    if (inHand.length === 0) return false
+    const census = await this.#fleet.store(0).readCensus()
+    let isAny = false
+    for (const { job: number, hasLeft } of inHand) {
+      const job = jobOf(model, number)
+      const before = [job.workflow?.rows.length, job.workflow?.nextNo, job.state].join()
+      drive(model, job, recordedIn(census, this.#ids.id(number), model), hasLeft)
+      isAny ||= before !== [job.workflow?.rows.length, job.workflow?.nextNo, job.state].join()
+    }
+    noteChildren(model, census, this.#ids)
+    return isAny
   }
 
   async #upkeep(by: number): Promise<void> {
@@ -102,9 +152,10 @@ export class Pair {
         return this.#loseLease(step)
       case 'advance':
         return this.#advance(step.ms, by)
+      case 'endStep':
+        return this.#endStep(step)
       case 'oversleep':
-        oversleep(this.#model, step.ms)
-        return this.#fleet.moveTo(this.#model.now)
+        return this.#oversleep(step.ms)
       case 'prune':
         prune(this.#model)
         return this.#fleet.prune(by)
@@ -124,6 +175,18 @@ export class Pair {
           step.at,
           (job) => COMMANDS[step.verb](model, job),
           (id) => mill[step.verb](id),
+        )
+      case 'send':
+        return this.#onJob(
+          step.at,
+          (job) => send(model, job, step.event, step.id),
+          (id) => mill.send(id, EVENTS[step.event], undefined, step.id === null ? {} : { id: step.id }),
+        )
+      case 'workflowVerb':
+        return this.#onJob(
+          step.at,
+          (job) => (step.verb === 'end' ? endWorkflow(model, job) : retry(model, job, 'fresh')),
+          (id) => (step.verb === 'end' ? mill.cancel(id, { unwind: false }) : mill.retry(id, { fresh: true })),
         )
       case 'sequenceVerb':
         return this.#onJob(
@@ -213,7 +276,7 @@ export class Pair {
         if (!attempt.hasClaim) throw new Refused('E_LEASE_LOST')
         return [enqueue(this.#model, name, options, jobOf(this.#model, attempt.job))]
       },
-      async () => [await ctx.enqueue(name, {}, millOptions(options, parts))],
+      async () => [await ctx.enqueue(name, inputOf(options), millOptions(options, parts))],
     )
   }
 
@@ -240,10 +303,10 @@ export class Pair {
   async #begin(by: number, queue: string): Promise<Attempt | undefined> {
     const candidates = nextOf(this.#model, by, queue)
     if (isQuarantined(this.#model, by) || candidates.some((job) => mustWait(this.#model, by, job))) return undefined
-    const handler = await this.#fleet.begin(by, queue, handlersIn(this.#model, by).length === 0)
-    const begun = handler === undefined ? undefined : this.#ids.number(handler.ctx.id)
+    const found = await this.#fleet.begin(by, queue, handlersIn(this.#model, by).length === 0)
+    const begun = found === undefined ? undefined : this.#ids.number(found.id)
     const expected = candidates.map(({ number }) => number)
-    if (handler === undefined || begun === undefined) {
+    if (found === undefined || begun === undefined) {
       // A sequence without items that was reset and started has no handler to begin: its claim ends it.
       const plain = candidates.filter((job) => candidates.length === 1 || !isLimited(job))
       if (plain.length === 1 && endEmpty(this.#model, plain[0] as ModelJob)) return undefined
@@ -257,8 +320,33 @@ export class Pair {
     }
     assert.ok(expected.includes(begun), `job ${begun} began, not one of ${expected.join()}`)
     const attempt = begin(this.#model, by, jobOf(this.#model, begun))
-    this.#handlers.set(attempt.number, handler)
+    if (found.handler === undefined) return void (await this.#drive())
+    this.#handlers.set(attempt.number, found.handler)
     return attempt
+  }
+
+  /** A step that acts in a mill that is up. */
+  async #endStep({ at, end }: StepOf<'endStep'>): Promise<void> {
+    const acting = this.#model.attempts.flatMap((attempt) => {
+      const job = jobOf(this.#model, attempt.job)
+      const isUp = attempt.hasClaim && !attempt.hasLeft && this.#model.mills[attempt.mill] === 'up'
+      const addresses = isUp ? [...(job.workflow?.acts.keys() ?? [])].toSorted() : []
+      return addresses.map((address) => ({ attempt, job, address }))
+    })
+    if (acting.length === 0) return
+    const { attempt, job, address } = acting[at % acting.length] as (typeof acting)[number]
+    endHeld(this.#model, job, address, end)
+    await this.#fleet.endStep(attempt.mill, { id: this.#ids.id(job.number) as string, address }, end)
+    await this.#drive()
+  }
+
+  async #oversleep(ms: number): Promise<void> {
+    const until = this.#model.now + ms
+    while (this.#model.now < until) {
+      oversleep(this.#model, until)
+      await this.#fleet.moveTo(this.#model.now)
+      await this.#drive()
+    }
   }
 
   async #finish(attempt: Attempt | undefined, outcome: Outcome): Promise<void> {
@@ -350,7 +438,10 @@ export class Pair {
 
   /** A handler in a mill that is up. */
   #attemptOf(at: number): Attempt | undefined {
-    const there = this.#model.attempts.filter(({ mill, hasLeft }) => !hasLeft && this.#model.mills[mill] === 'up')
+    const there = this.#model.attempts.filter(
+      ({ mill, hasLeft, job }) =>
+        !hasLeft && this.#model.mills[mill] === 'up' && jobOf(this.#model, job).workflow === null,
+    )
     return there[at % there.length]
   }
 
@@ -392,8 +483,8 @@ export class Pair {
     while (this.#model.now < until) {
       this.#model.now = Math.min(nextMoment(this.#model), until)
       await this.#fleet.moveTo(this.#model.now)
-      happen(this.#model)
-      await this.#upkeep(this.#upMill(by))
+      await this.#drive()
+      await this.#happen(this.#upMill(by))
     }
   }
 
@@ -411,13 +502,19 @@ export class Pair {
     return this.#same(
       () => putSchedule(this.#model, id, recurring),
       async () => {
-        await mill.recurring(id, name, {}, isCron ? `*/${everyMs / 60_000} * * * *` : { every: everyMs }, {
-          ...millOptions(options, parts),
-          missed,
-          overlap,
-          ...(fromAt === null ? {} : { from: new Date(fromAt) }),
-          ...(untilAt === null ? {} : { until: new Date(untilAt) }),
-        })
+        await mill.recurring(
+          id,
+          name,
+          inputOf(options),
+          isCron ? `*/${everyMs / 60_000} * * * *` : { every: everyMs },
+          {
+            ...millOptions(options, parts),
+            missed,
+            overlap,
+            ...(fromAt === null ? {} : { from: new Date(fromAt) }),
+            ...(untilAt === null ? {} : { until: new Date(untilAt) }),
+          },
+        )
       },
     )
   }

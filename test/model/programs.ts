@@ -1,5 +1,9 @@
 import fc from 'fast-check'
 import { GROUPS } from './pair.js'
+import type { EventName } from './bodies.js'
+import type { ActEnd, Body, Deed, Statement } from './reference/course.js'
+import { WORKFLOW } from './reference/state.js'
+import type { HeldEnd } from './reference/workflows.js'
 import type { Outcome } from './reference/attempts.js'
 import type { BulkVerb } from './reference/bulk.js'
 import type { GroupVerb } from './reference/groups.js'
@@ -55,6 +59,86 @@ const options: fc.Arbitrary<Enqueue> = fc
   })
 const given: fc.Arbitrary<Given> = fc.tuple(name, options).map(([job, rest]) => ({ ...rest, name: job }))
 
+const actEnd = fc.constantFrom<ActEnd>('return', 'return', 'throw', 'abort')
+const eventName = fc.constantFrom<EventName>('x', 'y')
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ verb: fc.constant('step' as const), ends: fc.constant('held' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('step' as const),
+      ends: fc.array(actEnd, { minLength: 1, maxLength: 3 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ verb: fc.constant('sleep' as const), ms }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('wait' as const),
+      event: eventName,
+      ms: fc.constantFrom(null, null, 0, 5_000, 3_600_000),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      verb: fc.constantFrom('call' as const, 'call' as const, 'enqueue' as const),
+      name,
+      key: fc.constantFrom(null, null, 'a'),
+      inMs: fc.constantFrom(0, 0, 5_000),
+      leaves: fc.boolean(),
+      body: fc.constant(null),
+    }),
+  },
+)
+/** Every branch begins with a call: the order of branches that end in the turn in which they begin is not promised. */
+const branchOf = (inner: fc.Arbitrary<Statement>): fc.Arbitrary<Body> =>
+  fc.tuple(deed, fc.array(inner, { maxLength: 2 })).map(([first, rest]) => [first, ...rest])
+/** What undoes something is called when several branches are ended at once, and then steps alone have no order among each other. */
+const undo: fc.Arbitrary<Body> = fc.constantFrom<Body>(
+  [],
+  [{ verb: 'step', ends: ['return'] }],
+  [{ verb: 'step', ends: 'held' }],
+)
+const { statement } = fc.letrec<{ statement: Statement }>((tie) => ({
+  statement: fc.oneof(
+    { maxDepth: 2, depthIdentifier: 'body', withCrossShrink: true },
+    { weight: 6, arbitrary: deed },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        verb: fc.constantFrom('all' as const, 'each' as const, 'race' as const),
+        branches: fc.array(branchOf(tie('statement')), { minLength: 1, maxLength: 3 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        verb: fc.constant('try' as const),
+        body: fc.array(tie('statement'), { maxLength: 2 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ verb: fc.constant('cleanup' as const), body: branchOf(tie('statement')), undo }),
+    },
+    { weight: 1, arbitrary: fc.constant<Statement>({ verb: 'throw' }) },
+  ),
+}))
+/** Beside no other branch: after a crash, what other branches have recorded decides which version it was. */
+const versioned: fc.Arbitrary<Statement> = fc.record({
+  verb: fc.constant('version' as const),
+  body: fc.array(statement, { maxLength: 2 }),
+})
+/** What a run did whose log is gone is not known, so one that is restarted has no branches. */
+const restarted: fc.Arbitrary<Body> = fc
+  .array(deed, { maxLength: 3 })
+  .map((statements) => [...statements, { verb: 'restart' }])
+const plainBody: fc.Arbitrary<Body> = fc
+  .tuple(fc.array(fc.oneof({ weight: 9, arbitrary: statement }, { weight: 1, arbitrary: versioned }), { maxLength: 4 }))
+  .map(([statements]) => statements)
+const body = fc.oneof({ weight: 6, arbitrary: plainBody }, { weight: 1, arbitrary: restarted })
+
 /** Options that another part of the call decides. */
 const without = <G extends Enqueue>(all: G, ...names: readonly (keyof Enqueue)[]): G =>
   Object.fromEntries(Object.entries(all).filter(([option]) => !names.includes(option as keyof Enqueue))) as G
@@ -86,6 +170,10 @@ const whenDone = given.map((all): Given => {
   return isRefused ? rest : { ...rest, unique: slot }
 })
 const sealStep = fc.record({ step: fc.constant('seal' as const), group, whenDone: fc.option(whenDone) })
+const workflowStep = fc.record({
+  step: fc.constant('workflow' as const),
+  given: fc.tuple(options, body).map(([rest, code]): Given => ({ ...rest, name: WORKFLOW, body: code })),
+})
 const sequenceStep = fc.record({
   step: fc.constant('sequence' as const),
   total: fc.nat(3),
@@ -99,6 +187,7 @@ const inserts: fc.WeightedArbitrary<InsertStep>[] = [
   { weight: 2, arbitrary: flowStep },
   { weight: 2, arbitrary: sealStep },
   { weight: 4, arbitrary: sequenceStep },
+  { weight: 6, arbitrary: workflowStep },
 ]
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
@@ -159,6 +248,12 @@ const plain: fc.WeightedArbitrary<Plain>[] = [
     verb: fc.constantFrom<SequenceVerb>('start', 'pause', 'resume', 'cancel', 'reset'),
     at,
   }),
+  weighted(8, 'endStep', {
+    at,
+    end: fc.constantFrom<HeldEnd>('return', 'return', 'return', 'throw', 'abort', 'snooze'),
+  }),
+  weighted(6, 'send', { at, event: eventName, id: fc.constantFrom(null, null, 'i') }),
+  weighted(2, 'workflowVerb', { verb: fc.constantFrom('end', 'fresh'), at }),
   weighted(3, 'edit', { at, change: fc.record({ priority, queue, inMs: ms }, { requiredKeys: [] }) }),
   weighted(3, 'addParents', { at, parents: fc.array(at, { minLength: 1, maxLength: 2 }), policy }),
   weighted(1, 'pauseQueue', { queue, forMs: fc.constantFrom(null, 5_000, HOUR) }),
@@ -206,6 +301,9 @@ const SOMETIMES = [
   ...([
     'sequence',
     'sequenceVerb',
+    'workflow',
+    'send',
+    'workflowVerb',
     'schedule',
     'many',
     'flow',
@@ -236,7 +334,7 @@ const SOMETIMES = [
  * refused, and one without items begins no handler.
  */
 function withLimits<Each extends { readonly step: string }>(each: Each): Each {
-  if (each.step === 'sequence') return each
+  if (each.step === 'sequence' || each.step === 'workflow') return each
   if ('steps' in each) return { ...each, steps: (each.steps as readonly InsertStep[]).map(withLimits) }
   const named = JSON.stringify(each).replaceAll('"two"', '"gated"').replaceAll('"unkept"', '"paced"')
   return JSON.parse(named.replaceAll('"mail"', '"tight"')) as Each
@@ -255,6 +353,7 @@ export const programs = (length: number): fc.Arbitrary<Step[]> =>
     )
     .map(([some, limits, steps]) => {
       const kinds = new Set<string>([...ALWAYS, ...some])
+      if (kinds.has('workflow')) kinds.add('endStep')
       const kept = steps.filter((each) => kinds.has(each.step))
       return limits === 0 ? kept.map(withLimits) : kept
     })

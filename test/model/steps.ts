@@ -3,6 +3,8 @@ import type { BulkFilter, BulkVerb } from './reference/bulk.js'
 import type { Edit } from './reference/commands.js'
 import type { GroupVerb } from './reference/groups.js'
 import type { SequenceVerb } from './reference/sequences.js'
+import type { HeldEnd } from './reference/workflows.js'
+import type { EventName } from './bodies.js'
 import type { Enqueue, Leaving, ParentPolicy, Recurring, State } from './reference/state.js'
 
 export type Given = Enqueue & { readonly name: string }
@@ -15,7 +17,7 @@ export interface Node {
 
 /** A verb that inserts: also in a transaction of the caller. */
 export type InsertStep =
-  | { readonly step: 'enqueue'; readonly given: Given }
+  | { readonly step: 'enqueue' | 'workflow'; readonly given: Given }
   | { readonly step: 'schedule'; readonly key: string; readonly inMs: number; readonly given: Given }
   | {
       readonly step: 'many'
@@ -40,6 +42,8 @@ export type CommandStep =
   | { readonly step: 'unschedule'; readonly name: string; readonly key: string }
   | { readonly step: 'command'; readonly verb: JobVerb; readonly at: number }
   | { readonly step: 'sequenceVerb'; readonly verb: SequenceVerb; readonly at: number }
+  | { readonly step: 'send'; readonly at: number; readonly event: EventName; readonly id: string | null }
+  | { readonly step: 'workflowVerb'; readonly verb: 'end' | 'fresh'; readonly at: number }
   | { readonly step: 'edit'; readonly at: number; readonly change: Edit }
   | {
       readonly step: 'addParents'
@@ -61,6 +65,7 @@ export type WorkStep =
   | { readonly step: 'child'; readonly attempt: number; readonly given: Given }
   | { readonly step: 'begin'; readonly queue: string }
   | { readonly step: 'finish'; readonly attempt: number; readonly outcome: Outcome }
+  | { readonly step: 'endStep'; readonly at: number; readonly end: HeldEnd }
   | { readonly step: 'run'; readonly queue: string; readonly outcome: Outcome }
   | { readonly step: 'settleIn'; readonly attempt: number; readonly commits: boolean }
   | { readonly step: 'transact'; readonly attempt: number; readonly given: Given; readonly throws: boolean }
@@ -94,6 +99,7 @@ export interface Filter {
 
 const INSERTS: ReadonlySet<string> = new Set<InsertStep['step']>([
   'enqueue',
+  'workflow',
   'schedule',
   'many',
   'flow',
@@ -104,6 +110,8 @@ const COMMANDS: ReadonlySet<string> = new Set<CommandStep['step']>([
   'unschedule',
   'command',
   'sequenceVerb',
+  'send',
+  'workflowVerb',
   'edit',
   'addParents',
   'pauseQueue',

@@ -41,6 +41,8 @@ export interface StoreWatch {
   readonly onHint: (callback: (hint: Hint) => void) => Cancel
   /** A claim is written; a throw is what the worker gets instead of its answer. */
   readonly claimed: () => void
+  /** The worker begins to drive these workflows. */
+  readonly driven: (ids: readonly string[]) => void
 }
 
 /** The store of one mill: its calls are counted, its pages are small, and its hints go through the fleet. It is not closed. */
@@ -55,6 +57,13 @@ export function watchedStore(store: Store, calls: CallsInFlight, around: StoreWa
     )
   const claims: [string, unknown][] = [
     ['claimJobs', (request: Parameters<typeof leases.claimJobs>[0]) => answered(leases.claimJobs(request))],
+    [
+      'readLogs',
+      (claims: Parameters<typeof leases.readLogs>[0]) => {
+        around.driven(claims.flatMap(({ id }) => id ?? []))
+        return calls.watch(leases.readLogs(claims))
+      },
+    ],
     ['claimLimited', (request: Parameters<typeof leases.claimLimited>[0]) => answered(leases.claimLimited(request))],
   ]
   const role = <Role extends object>(of: Role, own: readonly (readonly [string, unknown])[] = []): Role => {

@@ -43,7 +43,8 @@ export async function changeWorkflow(
 ): Promise<boolean> {
   const { id, name } = row
   const reason = given?.reason ?? `${VERB_OF_CALLER[verb]}() was called`
-  const change = { id, verb, reason, keepMs: parts.keepCancelledMs(name), audit: given?.audit }
+  const { keepCancelledMs } = parts
+  const change = { id, verb, reason, keepMs: keepCancelledMs(name), keepCancelledMs, audit: given?.audit }
   return thenOrRetry(parts.store.workflows.changeWorkflow(change), async (changed) => {
     const { did, to } = changed
     if (did === 'moved' && to !== null) parts.changed(row, to, reason)

@@ -446,6 +446,7 @@ CREATE TABLE millrace_workers (
 CREATE TABLE millrace_workflows (
   seq integer primary key,
   run integer not null default 0,
+  first_run integer not null default 0,
   waits text,
   wake_at integer,
   paused_from text,
@@ -464,7 +465,7 @@ CREATE TRIGGER millrace_jobs_long_work after delete on millrace_jobs when old.sh
     (select list from millrace_lists where id = old.id),
     old.id,
     0);
-  insert into millrace_workflows (seq, run) values (old.seq, 1)
-  on conflict (seq) do update set run = run + 1, waits = null, wake_at = null, paused_from = null, last_fence = null,
+  insert into millrace_workflows (seq, run, first_run) values (old.seq, 1, 1)
+  on conflict (seq) do update set run = run + 1, first_run = run + 1, waits = null, wake_at = null, paused_from = null, last_fence = null,
     deadline_at = null, forget_from = null, next_no = 0, retried_at = null;
 end;

@@ -77,6 +77,7 @@ export type SharedStatement =
   | 'isInboxFull'
   | 'noteWake'
   | 'putCancel'
+  | 'putCallEnd'
   | 'endWaits'
   | 'pauseWorkflow'
   | 'resumeWorkflow'

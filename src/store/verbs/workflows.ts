@@ -26,6 +26,7 @@ import type {
   WorkflowStore,
 } from '../workflows.js'
 import { entryOf, writeAudit } from './audit.js'
+import { goneEnd } from './call-ends.js'
 import type { JobSteps } from './job-steps.js'
 import { requestChange } from './requests.js'
 import { changeSequence } from './sequences.js'
@@ -117,6 +118,8 @@ interface Place {
   readonly dueAt: number
   readonly requested: RequestKind | null
   readonly run: number
+  /** The run that users see as 0. */
+  readonly firstRun: number
   /** What it waits for while it is suspended; null: it is not. */
   readonly waits: readonly string[] | null
   readonly wakeAt: number | null
@@ -139,6 +142,7 @@ function* readPlace(at: VerbSession, id: string): Verb<Place | undefined> {
     dueAt: numberOf(row.due_at),
     requested: row.requested,
     run: numberOf(row.run),
+    firstRun: numberOf(row.first_run),
     waits: row.waits === null ? null : (JSON.parse(row.waits) as string[]),
     wakeAt: numberOrNull(row.wake_at),
     pausedFrom: row.paused_from,
@@ -158,6 +162,7 @@ interface StoredPlace {
   readonly due_at: Numeric
   readonly requested: RequestKind | null
   readonly run: Numeric
+  readonly first_run: Numeric
   readonly waits: string | null
   readonly wake_at: Numeric | null
   readonly paused_from: State | null
@@ -291,13 +296,10 @@ function* resumedState(at: At, { ref, waits, pausedFrom, wakeAt, dueAt }: Place,
 const FORGOTTEN_SHOWN = 20
 
 /** It runs again: with what is left of its log, or with an empty one. */
-function* retry(
-  at: At,
-  { id, audit }: WorkflowChange,
-  place: Place,
-  how: 'rest' | 'fresh',
-): Verb<WorkflowChanged | 'stale'> {
-  const { ref, run, forgetFrom } = place
+function* retry(at: At, change: WorkflowChange, place: Place, how: 'rest' | 'fresh'): Verb<WorkflowChanged | 'stale'> {
+  const { id, audit } = change
+  const { ref, run } = place
+  const forgetFrom = place.forgetFrom ?? (yield* unwoundFrom(at, place))
   const isForgetting = how === 'rest' && forgetFrom !== null
   const from = forgetFrom ?? 0
   // The answer, what was called after it, and steps that only threw because it ended their branch.
@@ -317,7 +319,34 @@ function* retry(
     yield* awaited(at.run('keepNumbers', ref))
     yield* awaited(at.run('forgetSteps', ...which))
   }
+  if (how === 'rest') yield* awaitCalls(at, change, place)
   return changed('moved', place, { to: 'ready', forgotten })
+}
+
+/** It was ended at once while it unwound: the number of the answer that began that. */
+function* unwoundFrom(at: At, { ref, run, state }: Place): Verb<number | null> {
+  if (state !== 'cancelled') return null
+  for (const address of ['!cancel', '!deadline']) {
+    const [row] = yield* awaited(at.rows<{ position: Numeric }>('findStep', ref, run, address))
+    if (row !== undefined) return numberOf(row.position)
+  }
+  return null
+}
+
+/** The end of a workflow ended its calls too: the ends of the called jobs, which may be long over, come into its inbox again. */
+function* awaitCalls(at: At, { keepCancelledMs }: WorkflowChange, { ref, run }: Place): Verb<void> {
+  const rows = yield* awaited(at.rows<StoredStep>('openSteps', ref, run))
+  const called = new Set(rows.flatMap(({ note }) => noteOf(note).child ?? []))
+  for (const id of called) {
+    const isThere = (yield* awaited(at.rows('isWaitOver', ref, JSON.stringify([waitName('call', id)])))).length > 0
+    if (isThere) continue
+    const [job] = yield* awaited(at.readJobs([id]))
+    if (job === undefined) yield* awaited(at.run('putCallEnd', ref, id, goneEnd('gone').error, at.givenNow))
+    else {
+      const keepMs = keepCancelledMs?.(job.name) ?? Infinity
+      yield* awaited(at.linkCall({ caller: ref, called: { id, isNew: false }, keepMs }))
+    }
+  }
 }
 
 /** Rows with the jobs that they call, and what became of these. */
@@ -347,7 +376,7 @@ export function* writeChildren(
 
 function* insertChild(at: At, caller: number, { job, options, isAwaited }: NewChild): Verb<Inserted> {
   const [called] = (yield* awaited(at.insertJobs([job], options))) as [Inserted]
-  if (isAwaited) yield* awaited(at.linkCall({ caller, called, keepMs: job.keepCancelledMs ?? Infinity }))
+  if (isAwaited) yield* awaited(at.linkCall({ caller, called, keepMs: options.keepCancelledMs }))
   return called
 }
 
@@ -390,14 +419,14 @@ const WARNED_MAX = 100
 export function* readWorkflow(at: At, id: string): Verb<WorkflowRecordRow | undefined> {
   const place = yield* readPlace(at, id)
   if (place === undefined) return undefined
-  const { ref, run, isCancelRequested } = place
+  const { ref, run, firstRun, isCancelRequested } = place
   const open = yield* awaited(at.rows<StoredStep>('openSteps', ref, run))
   const warned = yield* awaited(at.rows<{ note: string }>('warnedSteps', ref, run, WARNED_MAX))
   const [counts] = yield* awaited(at.rows<{ answers: Numeric; unread: Numeric }>('countAnswers', run, ref))
   return {
     ref,
     isWorkflow: place.shape === 'workflow',
-    run,
+    run: run - firstRun,
     answers: numberOf(counts?.answers ?? 0),
     open: open.map((row) => stepRowOf(at, run, row)),
     unread: numberOf(counts?.unread ?? 0),

@@ -234,7 +234,9 @@ export interface RunningWorkflow {
   /** This claim has recorded an answer, which ends the count of crashes. */
   readonly hasProgressed: boolean
   /** A pause was requested: no other step begins. */
-  pause(): void
+  pause(isRequested: boolean): void
+  /** A pause was requested, and is not withdrawn. */
+  readonly isPausing: boolean
   /** The worker stops, or its slots are needed: look again. */
   wake(): void
   /** `takes`: its count when the read of the inbox began. */

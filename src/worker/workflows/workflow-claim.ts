@@ -131,8 +131,13 @@ export class WorkflowClaim implements RunningWorkflow, DriverHost {
     return steps.length === 0 ? undefined : { run: this.#run, answers: this.#driver?.answers ?? 0, steps }
   }
 
-  pause(): void {
-    this.#isPausing = true
+  get isPausing(): boolean {
+    return this.#isPausing
+  }
+
+  pause(isRequested: boolean): void {
+    if (isRequested === this.#isPausing) return
+    this.#isPausing = isRequested
     this.wake()
   }
 

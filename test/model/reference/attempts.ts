@@ -3,6 +3,7 @@ import { isLimited, noteStart, roomFor } from './limits.js'
 import { endItem } from './sequences.js'
 import { BACKOFF_MS, CRASH_BUDGET, isSuspect, jobOf, LEASE_MS, Refused, RETRY_LIMIT, STOP_MS } from './state.js'
 import type { Attempt, Leaving, Model, ModelJob } from './state.js'
+import { leaveHand } from './workflows.js'
 
 /** How an attempt ends. */
 export type Outcome =
@@ -151,7 +152,10 @@ export function freeDue(model: Model): void {
       attempt.hasClaim = false
     }
     if (how === 'frozen') model.mills[mill] = 'up'
-    else model.attempts = model.attempts.filter(({ number }) => !attempts.includes(number))
+    // The run of a workflow whose claim is lost is frozen, and its place is free at once.
+    const isOver = ({ number, job }: Attempt): boolean =>
+      attempts.includes(number) && (how !== 'frozen' || jobOf(model, job).workflow !== null)
+    model.attempts = model.attempts.filter((attempt) => !isOver(attempt))
   }
 }
 
@@ -166,6 +170,7 @@ function crash(model: Model, job: ModelJob, isQuarantined: boolean): void {
 /** The attempt counts nothing. What was asked of the job is done now. */
 function runAgain(model: Model, job: ModelJob, to: 'ready' | 'parked' = 'ready'): void {
   const { request } = job
+  leaveHand(job)
   job.request = null
   job.expiresAt = null
   if (request === 'cancel') return endJob(model, job, 'cancelled')

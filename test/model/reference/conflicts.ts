@@ -1,5 +1,6 @@
 import { isUnfinished, jobOf, Refused } from './state.js'
 import type { Model, ModelJob, Slot, Unique } from './state.js'
+import { hasBegun } from './workflows.js'
 
 /** The unfinished job that has the key; of a running job and its successor, the successor. */
 export function holderOf(model: Model, name: string, key: string): ModelJob | undefined {
@@ -19,7 +20,7 @@ export function slotVerdict(
   const onDuplicate = asked.onDuplicate ?? 'ignore'
   const job = slot === undefined ? undefined : jobOf(model, slot.holder)
   const isThere = job !== undefined && isUnfinished(job)
-  const waits = isThere && job.state !== 'running'
+  const waits = isThere && job.state !== 'running' && !hasBegun(job)
   // The window of a debounce only bounds how long a job is postponed.
   const inWindow = slot !== undefined && slot.until !== null && slot.until > model.now && onDuplicate !== 'reschedule'
   if (!inWindow && !(whileOf(asked) === 'unfinished' ? isThere : waits)) return 'free'

@@ -1,10 +1,12 @@
 import { freeSlot } from './conflicts.js'
 import { isUnfinished, KEEP_MS } from './state.js'
 import type { FinalState, Model, ModelJob, State } from './state.js'
+import { cancelWorkflow } from './workflows.js'
 
 /** The end of a job frees its key; a cancelled one gives up its unique slot too. */
 export function endJob(model: Model, job: ModelJob, to: FinalState): void {
   job.state = to
+  job.endedAt = model.now
   job.streak = 0
   job.request = null
   // A job that ended waits for nothing: a retry runs it, whatever its parents did.
@@ -41,6 +43,7 @@ const GRACE_MS = 30_000
 
 /** A job and a sequence alike: at once while it waits, by a request while it runs. */
 export function cancel(model: Model, job: ModelJob): boolean {
+  if (job.workflow !== null) return cancelWorkflow(model, job)
   if (job.state === 'running') {
     job.request = 'cancel'
     for (const attempt of model.attempts)

@@ -2,8 +2,9 @@ import { holderOf, slotName, slotVerdict } from './conflicts.js'
 import { endJob } from './ends.js'
 import { admit } from './groups.js'
 import { link, refuseCycle, refuseOwnKey } from './links.js'
-import { isUnfinished, jobOf, Refused, wholly } from './state.js'
+import { isUnfinished, jobOf, Refused, wholly, WORKFLOW } from './state.js'
 import type { Enqueue, LinkPolicy, Model, ModelJob } from './state.js'
+import { hasBegun, hasRun, newWorkflow } from './workflows.js'
 
 /** The job's number and whether it is new. */
 export interface Enqueued {
@@ -57,7 +58,7 @@ export function schedule(
 
 export function unschedule(model: Model, name: string, key: string): boolean {
   const holder = holderOf(model, name, key)
-  if (holder === undefined || holder.state === 'running' || holder.state === 'parked') return false
+  if (holder === undefined || holder.state === 'running' || holder.state === 'parked' || hasRun(holder)) return false
   endJob(model, holder, 'cancelled')
   return true
 }
@@ -121,7 +122,7 @@ function place(model: Model, item: Item, onDuplicate: OnDuplicate): Placed {
   const { name, given } = item
   const holder = given.key === undefined ? undefined : holderOf(model, name, given.key)
   if (holder === undefined) return placeInSlot(model, item, {})
-  const waits = holder.state !== 'running'
+  const waits = holder.state !== 'running' && !hasBegun(holder)
   if (onDuplicate === 'return') return { number: holder.number, isNew: false }
   if (onDuplicate === 'reject' || (onDuplicate === 'replace' && !waits)) throw new Refused('E_DUPLICATE_KEY')
   if (onDuplicate === 'move' && !waits) return placeInSlot(model, item, { follows: holder })
@@ -199,6 +200,8 @@ function write(model: Model, { name, given, tick, dueAt: at }: Item, window: num
     request: null,
     after: [],
     sequence: null,
+    workflow: name === WORKFLOW ? newWorkflow(given.body ?? []) : null,
+    endedAt: null,
     waitsFor: new Map(),
   }
   model.jobs.push(job)
@@ -207,6 +210,7 @@ function write(model: Model, { name, given, tick, dueAt: at }: Item, window: num
 
 /** A waiting job gets the new time, payload and options, and keeps its id, its group and its retries. */
 function move(model: Model, job: ModelJob, { given, dueAt: at }: Item, latest = Infinity): void {
+  if (job.workflow !== null) job.workflow.body = given.body ?? []
   job.dueAt = Math.min(latest, at ?? model.now + (given.inMs ?? 0))
   job.queue = given.queue ?? 'default'
   job.priority = given.priority ?? 0

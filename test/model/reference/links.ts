@@ -1,6 +1,7 @@
 import { endJob, resumedState } from './ends.js'
 import { isTimed, isUnfinished, jobOf, Refused } from './state.js'
 import type { LinkPolicy, Model, ModelJob } from './state.js'
+import { awaitedCalls } from './workflows.js'
 
 /** A job cannot wait for the retry of a stopped job of its own key, which needs that key first. */
 export function refuseOwnKey(job: ModelJob, parents: readonly ModelJob[], policy: LinkPolicy): void {
@@ -13,7 +14,8 @@ export function refuseOwnKey(job: ModelJob, parents: readonly ModelJob[], policy
 /** A job that waits gets more parents: none of them may wait for the job itself. */
 export function refuseCycle(model: Model, job: ModelJob, parents: readonly ModelJob[]): void {
   const above = new Set(parents)
-  for (const one of above) for (const number of one.waitsFor.keys()) above.add(jobOf(model, number))
+  for (const one of above)
+    for (const number of [...one.waitsFor.keys(), ...awaitedCalls(one)]) above.add(jobOf(model, number))
   if (above.has(job)) throw new Refused('E_CYCLE')
 }
 
@@ -42,7 +44,8 @@ export function resolveLinks(model: Model): boolean {
       endJob(model, job, 'cancelled')
       break
     }
-    if (job.state === 'blocked' && job.waitsFor.size === 0) {
+    const isSuspended = (job.workflow?.suspended ?? null) !== null
+    if (job.state === 'blocked' && job.waitsFor.size === 0 && !isSuspended) {
       job.state = resumedState(model, job)
       moved = true
     }

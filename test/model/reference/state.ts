@@ -7,6 +7,10 @@
  * with the public code and changes nothing. Time moves by `advance` (time.ts) alone.
  */
 
+import type { Body } from './course.js'
+import { copyOfWorkflow } from './workflows.js'
+import type { Workflow } from './workflows.js'
+
 export type State =
   | 'scheduled'
   | 'ready'
@@ -44,6 +48,8 @@ export interface Enqueue {
   /** Numbers of jobs, in the order in which they were made. */
   readonly after?: readonly number[]
   readonly onParentFailure?: ParentPolicy
+  /** The code of a workflow, which is its input. */
+  readonly body?: Body
 }
 
 export interface ModelJob {
@@ -79,6 +85,9 @@ export interface ModelJob {
   waitsFor: Map<number, LinkPolicy>
   /** A sequence: how many of its items are recorded, the failed attempts of the next one, and whether it was started. */
   sequence: { readonly total: number; done: number; attempts: number; isStarted: boolean } | null
+  readonly workflow: Workflow | null
+  /** When it ended or was deleted. */
+  endedAt: number | null
 }
 
 /** A handler that runs. Its claim may be over: then nothing that it does is recorded. */
@@ -185,6 +194,8 @@ export const LEASE_MS = 15_000
 /** A stop that waits for no handler gives it this time to return, once it is aborted. */
 export const STOP_MS = 250
 export const CRASH_BUDGET = 3
+/** The name of the jobs that are workflows. */
+export const WORKFLOW = 'work'
 export const KEEP_MS = { short: 7_200_000, default: 7 * 86_400_000, failed: 30 * 86_400_000 }
 
 export function emptyModel(now: number, mills: number, keepMs: Model['keepMs'] = {}): Model {
@@ -223,6 +234,7 @@ export function copyOf(model: Model): Model {
       after: [...job.after],
       waitsFor: new Map(job.waitsFor),
       sequence: job.sequence === null ? null : { ...job.sequence },
+      workflow: job.workflow === null ? null : copyOfWorkflow(job.workflow),
     })),
     attempts: model.attempts.map((attempt) => ({ ...attempt })),
     mills: [...model.mills],

@@ -5,17 +5,13 @@ import { resolveLinks } from './links.js'
 import { fireDue } from './schedules.js'
 import { isFinal, isTimed, isUnfinished, isWaiting, jobOf, Refused } from './state.js'
 import type { Group, Model } from './state.js'
+import { deliverCallEnds, nextInHand, wakeDue } from './workflows.js'
 
-/** Time passes while no process runs upkeep: what came due meanwhile happens afterwards. */
-export function oversleep(model: Model, ms: number): void {
-  const until = model.now + ms
-  for (let at = nextOfWorkers(model); at <= until; at = nextOfWorkers(model)) {
-    model.now = at
-    freeDue(model)
-    attemptsDue(model)
-  }
-  model.now = until
-  happen(model)
+/** Time passes while no process runs upkeep, to the next act of a worker: what came due meanwhile happens afterwards. */
+export function oversleep(model: Model, until: number): void {
+  model.now = Math.min(until, Math.max(model.now, nextOfWorkers(model)))
+  freeDue(model)
+  attemptsDue(model)
 }
 
 /** When something happens next, if no caller does anything. */
@@ -28,6 +24,7 @@ export function nextMoment(model: Model): number {
   for (const job of model.jobs) {
     if (isTimed(job.state)) times.push(job.dueAt)
     if (isWaiting(job) && job.state !== 'parked') times.push(job.expiresAt)
+    if (job.state === 'blocked') times.push(job.workflow?.suspended?.wakeAt ?? null)
   }
   return Math.min(...times.map((at) => at ?? Infinity))
 }
@@ -36,7 +33,11 @@ export function nextMoment(model: Model): number {
 function nextOfWorkers(model: Model): number {
   const times: (number | null)[] = model.departures.map(({ freeAt }) => freeAt)
   for (const attempt of model.attempts)
-    if (attempt.hasClaim && isWorking(model, attempt)) times.push(attempt.quarantinedUntil, attempt.graceUntil)
+    if (attempt.hasClaim && isWorking(model, attempt)) {
+      times.push(attempt.quarantinedUntil, attempt.graceUntil)
+      const job = jobOf(model, attempt.job)
+      if (job.workflow !== null) times.push(nextInHand(job))
+    }
   return Math.min(...times.map((at) => at ?? Infinity))
 }
 
@@ -57,7 +58,9 @@ function settle(model: Model): void {
       if (isExpired) endJob(model, job, 'cancelled')
       if (isTimed(job.state) && job.dueAt <= model.now) job.state = 'ready'
     }
+    wakeDue(model)
     const isResolved = resolveLinks(model)
+    deliverCallEnds(model)
     moved = completeGroups(model) || isResolved
   }
 }

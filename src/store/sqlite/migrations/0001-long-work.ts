@@ -32,10 +32,12 @@ create unique index millrace_steps_address on millrace_steps (seq, run, address)
 -- waits for: "!start" until a caller starts a sequence, "event:name" and "call:id" while a workflow is suspended.
 -- \`wake_at\`: a suspended workflow that is blocked waits for this time too. \`paused_from\`: the state of a suspended workflow
 -- before it was paused. \`last_fence\`: the claim that suspended it, until the next claim has read its log. \`forget_from\`: the
--- answer that a retry forgets, with what was called after it. \`next_no\`: the least number for the next answer.
+-- answer that a retry forgets, with what was called after it. \`next_no\`: the least number for the next answer. \`first_run\`:
+-- the run that users see as 0, where the number was that of a deleted job.
 create table millrace_workflows (
   seq integer primary key,
   run integer not null default 0,
+  first_run integer not null default 0,
   waits text,
   wake_at integer,
   paused_from text,
@@ -118,8 +120,8 @@ create trigger millrace_jobs_long_work after delete on millrace_jobs when old.sh
     (select list from millrace_lists where id = old.id),
     old.id,
     0);
-  insert into millrace_workflows (seq, run) values (old.seq, 1)
-  on conflict (seq) do update set run = run + 1, waits = null, wake_at = null, paused_from = null, last_fence = null,
+  insert into millrace_workflows (seq, run, first_run) values (old.seq, 1, 1)
+  on conflict (seq) do update set run = run + 1, first_run = run + 1, waits = null, wake_at = null, paused_from = null, last_fence = null,
     deadline_at = null, forget_from = null, next_no = 0, retried_at = null;
 end;
 `

@@ -104,7 +104,7 @@ const PARTS: { readonly [part: string]: { readonly tables: readonly string[]; re
   },
   workflows: {
     tables: ['millrace_jobs', 'millrace_workflows', 'millrace_steps', 'millrace_inbox'],
-    sql: `(select json_group_array(json_object('id', j.id, 'run', coalesce(w.run, 0), 'waits', json(w.waits), 'wakeAt', w.wake_at,
+    sql: `(select json_group_array(json_object('id', j.id, 'run', coalesce(w.run - w.first_run, 0), 'waits', json(w.waits), 'wakeAt', w.wake_at,
          'pausedFrom', w.paused_from,
          'rows', (select json_group_array(json_object('address', address, 'kind', kind, 'no', no, 'since', since, 'value', value,
             'error', error, 'note', note))

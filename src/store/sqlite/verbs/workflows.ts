@@ -44,13 +44,14 @@ function findLogs(session: Session, claims: readonly KeptClaim[]): [KeptClaim, F
 }
 
 function readLog(session: Session, at: JobSession, { ref, keptFence }: KeptClaim, found: FoundLog): WorkflowLog {
-  const { run, next_no, last_fence } = found
+  const { run, first_run, next_no, last_fence } = found
   const isKept = keptFence !== null && keptFence === last_fence
   const rows = isKept ? undefined : found.has_rows === 1 ? readRows(session, at, ref, run) : []
   return {
     ref,
     inbox: found.has_inbox === 1 ? readInbox(session, ref).inbox : [],
     run,
+    firstRun: first_run,
     deadlineAt: found.deadline_at,
     retriedAt: found.retried_at,
     nextNo: rows?.reduce((next, { no }) => Math.max(next, (no ?? -1) + 1), next_no) ?? next_no,
@@ -67,6 +68,7 @@ interface FoundLog {
   readonly shape: string | null
   readonly was_suspended: number
   readonly run: number
+  readonly first_run: number
   readonly last_fence: number | null
   readonly deadline_at: number | null
   readonly next_no: number

@@ -37,7 +37,7 @@ export const workflowQueries = {
   holdJob: `select ref from ${s}.jobs where id = $1::text::uuid for key share`,
   readWorkflow: `
     select j.ref, j.name, j.queue, j.shape, j.state, j.stored_in = 'lease' as claimed, j.due_at, r.kind as requested,
-           coalesce(w.run, 0) as run, w.waits, w.wake_at, w.paused_from, w.forget_from,
+           coalesce(w.run, 0) as run, 0 as first_run, w.waits, w.wake_at, w.paused_from, w.forget_from,
            (select s.ref from ${s}.steps s where s.ref = j.ref and s.run = coalesce(w.run, 0) limit 1) is not null as begun,
            (select i.ref from ${s}.inbox i where i.ref = j.ref and not i.taken and i.kind = 'cancel' limit 1) is not null
              or (select s.ref from ${s}.steps s
@@ -192,6 +192,9 @@ export const workflowQueries = {
   putCancel: `
     insert into ${s}.inbox (ref, kind, error, sent_at)
     values ($1::text::bigint, 'cancel', $2, coalesce($3::text::bigint, ${clock}))`,
+  putCallEnd: `
+    insert into ${s}.inbox (ref, kind, name, error, sent_at)
+    values ($1::text::bigint, 'call', $2, $3, coalesce($4::text::bigint, ${clock}))`,
   dropCancel: `delete from ${s}.inbox where ref = $1::text::bigint and not taken and kind = 'cancel'`,
   /** An event of an id that was sent before is not written again. */
   putEvent: `

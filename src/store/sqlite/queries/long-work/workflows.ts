@@ -26,8 +26,8 @@ export const workflowQueries = {
     where id = ?`,
   readWorkflow: `
     select j.seq as ref, n.name, n.queue, j.shape, coalesce(l.state, h.state) as state, l.fence is not null as claimed,
-           coalesce(l.due_at, h.due_at) as due_at, r.kind as requested, coalesce(w.run, 0) as run, w.waits, w.wake_at,
-           w.paused_from, w.forget_from, w.deadline_at,
+           coalesce(l.due_at, h.due_at) as due_at, r.kind as requested, coalesce(w.run, 0) as run, coalesce(w.first_run, 0) as first_run,
+           w.waits, w.wake_at, w.paused_from, w.forget_from, w.deadline_at,
            exists (select 1 from millrace_steps s where s.seq = j.seq and s.run = coalesce(w.run, 0)) as begun,
            exists (select 1 from millrace_inbox i where i.job = j.id and i.taken = 0 and i.kind = 'cancel')
              or exists (
@@ -86,8 +86,8 @@ export const workflowQueries = {
     limit ?`,
   /** What a claim that still holds finds of its workflow. Most have no suspension, no row in the log and nothing in the inbox. */
   claimLog: `
-    select j.shape, w.seq is not null as was_suspended, coalesce(w.run, 0) as run, w.last_fence, w.deadline_at,
-           coalesce(w.next_no, 0) as next_no, w.retried_at,
+    select j.shape, w.seq is not null as was_suspended, coalesce(w.run, 0) as run, coalesce(w.first_run, 0) as first_run,
+           w.last_fence, w.deadline_at, coalesce(w.next_no, 0) as next_no, w.retried_at,
            exists (select 1 from millrace_steps s where s.seq = l.seq and s.run = coalesce(w.run, 0)) as has_rows,
            exists (select 1 from millrace_inbox i where i.job = j.id and i.taken = 0) as has_inbox
     from millrace_live l
@@ -167,6 +167,9 @@ export const workflowQueries = {
     values (${jobOf}, 'cancel', ?, ?)`,
   /** For PostgreSQL: here the workflow is woken in the caller's transaction. */
   noteWake: `select ? as ref`,
+  putCallEnd: `
+    insert into millrace_inbox (job, kind, name, error, sent_at)
+    values (${jobOf}, 'call', ?, ?, ?)`,
   dropCancel: `
     delete from millrace_inbox
     where job = ${jobOf} and taken = 0 and kind = 'cancel'`,

@@ -35,6 +35,10 @@ const BEHAVIOUR = [
   'why-states',
   'retry-one',
   'changes',
+  'dashboard',
+  'dashboard-acts',
+  'dashboard-live',
+  'dashboard-hostile',
 ]
 
 /**

@@ -1,8 +1,11 @@
-import { expect, test } from 'vitest'
-import { dashboard } from '../src/dashboard/index.js'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, test, vi } from 'vitest'
+import { dashboard, toNodeHandler } from '../src/dashboard/index.js'
 import { job } from '../src/index.js'
 import { openedMills } from './support/opened-mills.js'
-import { browser, inApp, TOKEN } from './dashboard/browser.js'
+import { browser, HOST, inApp, TOKEN } from './dashboard/browser.js'
+import { Events } from './dashboard/events.js'
 
 const { open } = openedMills('dashboard')
 const charge = job('charge', async (p: { order: number }) => p.order)
@@ -39,5 +42,112 @@ test('a user signs in by the token, and reads every page', async () => {
     const view = await page.post('api/view', { topic })
     expect([topic, view.status, await view.clone().text()]).toMatchObject([topic, 200, /^\{"topic"/])
     expect(await view.json()).toMatchObject({ topic, fields: {}, rows: {}, order: expect.any(Array) })
+  }
+})
+
+test('on a port of its own, the link signs in, and pages, streams and a body that is too long pass through the socket', async () => {
+  const mill = await open({ jobs: [charge] })
+  const { url, port, close } = await mill.dashboard({ port: 0 })
+  const [base = '', token = ''] = url.split('#token=')
+  expect(base).toBe(`http://127.0.0.1:${port}/`)
+  const page = browser((request) => fetch(request), { base, headers: { 'sec-fetch-site': 'same-origin' } })
+  const signIn = await page.get('')
+  expect([signIn.status, signIn.headers.get('content-type')]).toEqual([401, 'text/html; charset=utf-8'])
+  expect((await page.login(token)).status).toBe(204)
+  await page.session()
+  expect((await page.get('')).status).toBe(200)
+  const events = new Events(await page.post('api/stream', { topics: ['queues'] }))
+  await events.until('queues', () => true)
+  await mill.enqueue(charge, { order: 1 })
+  await events.until('queues', ({ order }) => order.length === 1)
+  expect((await page.post('api/view', { topic: 'health', more: 'x'.repeat(2_000_000) })).status).toBe(413)
+  await close()
+  await expect(fetch(base)).rejects.toThrow()
+})
+
+test('a port that is taken is an error with its number, and the mill goes on', async () => {
+  const mill = await open({ jobs: [charge] })
+  const { port } = await mill.dashboard({ port: 0 })
+  await expect(mill.dashboard({ port })).rejects.toMatchObject({
+    code: 'E_DASHBOARD_PORT',
+    message: expect.stringContaining(String(port)),
+  })
+  expect((await mill.enqueue(charge, { order: 1 })).isNew).toBe(true)
+})
+
+test.each(['/jobs', '/jobs/', '/deep/er/jobs'])(
+  'mounted at %s as Express does it, the page finds its files, and a parsed body is read',
+  async (given) => {
+    const mount = given.replace(/\/$/, '')
+    const mill = await open({ jobs: [charge] })
+    const handle = toNodeHandler(dashboard(mill, { token: TOKEN }))
+    const server = createServer((request, response) => {
+      const originalUrl = request.url ?? ''
+      if (!originalUrl.startsWith(mount)) return void response.writeHead(404).end()
+      const rest = originalUrl.slice(mount.length)
+      void parsed(request).then((body) =>
+        handle(Object.assign(request, { originalUrl, url: rest.startsWith('/') ? rest : `/${rest}`, body }), response),
+      )
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}${mount}/`
+    const page = browser((request) => fetch(request), { base })
+    const response = await page.login(TOKEN)
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([
+      204,
+      expect.stringContaining(`Path=${mount};`),
+    ])
+    await page.session()
+    expect((await page.post('api/view', { topic: 'queues' })).status).toBe(200)
+    for (const path of ['', `${base.slice(0, -1)}`]) {
+      const html = await (await page.get(path)).text()
+      for (const [, file] of html.matchAll(/(?:src|href)="([^"]+)"/g))
+        expect(file).toMatch(new RegExp(`^${mount}/assets/`))
+    }
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  },
+)
+
+/** What `express.json()` does: the body is read before the handler has the request. */
+async function parsed(request: AsyncIterable<Buffer>): Promise<unknown> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString())
+}
+
+test.each([
+  ['strips the mount', (path: string) => path.replace('/jobs', '')],
+  ['keeps the mount', (path: string) => path],
+])('a Fetch host that %s serves the same pages', async (_what, rewrite) => {
+  const mill = await open({ jobs: [charge] })
+  const pages = dashboard(mill, { token: TOKEN, basePath: '/jobs' })
+  const send = (request: Request): Promise<Response> => {
+    const url = new URL(request.url)
+    url.pathname = rewrite(url.pathname) || '/'
+    return pages.fetch(new Request(url, request))
+  }
+  const page = browser(send, { base: `http://${HOST}/jobs/` })
+  expect((await page.login(TOKEN)).status).toBe(204)
+  await page.session()
+  expect((await page.post('api/view', { topic: 'queues' })).status).toBe(200)
+  expect((await page.get('')).status).toBe(200)
+})
+
+test('the option dashboard serves it from the start until the close', async () => {
+  const mill = await open({ jobs: [charge], dashboard: { port: 0 } })
+  const lines = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  try {
+    await mill.start()
+    await mill.stop()
+    await mill.start()
+    const [line, ...more] = lines.mock.calls.map(([text]) => String(text)).filter((text) => text.includes('dashboard:'))
+    const [, url = ''] = /^dashboard: (http:\/\/127\.0\.0\.1:\d+\/)#token=\S{40,}$/m.exec(line ?? '') ?? []
+    expect(more).toEqual([])
+    expect((await fetch(url)).status).toBe(401)
+    await mill.close()
+    await expect(fetch(url)).rejects.toThrow()
+  } finally {
+    lines.mockRestore()
   }
 })

@@ -1,3 +1,4 @@
+import type { Page } from '../../client/read/page.js'
 import type { JobRecord } from '../../job/record.js'
 import type { GraphAnswer, GraphNode, JobPart, JobPartAnswer, LatelyAnswer } from '../protocol/jobs.js'
 import type { ShownValue } from '../protocol/shown.js'
@@ -20,6 +21,8 @@ export const JOB_PARTS: readonly JobPart[] = [
 
 const GENERATIONS = 2
 const NODES_MAX = 40
+/** Relatives of one job that are read. */
+const LAYER = 40
 const LATELY = 30
 
 /** A part of a job that its page loads on demand. */
@@ -74,22 +77,64 @@ function logOf({ attempts, log, state }: JobRecord, show: Show, isSealed: boolea
   return { attempts: state === 'running' ? [...ended, { number: ended.length + 1, lines: show.lines(log) }] : ended }
 }
 
-/** Parents up to two generations. The store has no read of the children of a job yet. */
+/** Parents and children up to two generations, as many as a page can show. */
 async function graphOf(parts: Parts, record: JobRecord, show: Show): Promise<GraphAnswer> {
-  const nodes = new Map<string, GraphNode>([[record.id, nodeOf(record, 0, show)]])
-  const edges: (readonly [string, string])[] = []
-  let [layer, moreParents]: [readonly JobRecord[], number] = [[record], 0]
-  for (let depth = 1; depth <= GENERATIONS; depth += 1) {
-    const links = layer.flatMap((child) => child.after.map((parent) => [parent, child.id] as const))
-    const next = [...new Set(links.map(([parent]) => parent))].filter((id) => !nodes.has(id))
-    const read = next.slice(0, NODES_MAX - nodes.size)
-    moreParents += next.length - read.length
-    const found = (await Promise.all(read.map((id) => parts.mill.get(id)))).filter((each) => each !== undefined)
-    for (const each of found) nodes.set(each.id, nodeOf(each, -depth, show))
-    edges.push(...links.filter(([parent]) => nodes.has(parent)))
-    layer = found
+  const graph: Graph = { nodes: new Map([[record.id, nodeOf(record, 0, show)]]), edges: new Set() }
+  const moreParents = await addLayers(graph, record, -1, {
+    read: (id) => parts.mill.parents(id, { limit: LAYER }),
+    show,
+  })
+  const moreChildren = await addLayers(graph, record, 1, {
+    read: (id) => parts.mill.children(id, { limit: LAYER }),
+    show,
+  })
+  return {
+    nodes: [...graph.nodes.values()],
+    edges: [...graph.edges].map((edge) => edge.split(' ') as [string, string]),
+    moreParents,
+    moreChildren,
+    childrenQuery: `after:${record.id}`,
   }
-  return { nodes: [...nodes.values()], edges, moreParents, moreChildren: 0, childrenQuery: `after:${record.id}` }
+}
+
+interface Graph {
+  readonly nodes: Map<string, GraphNode>
+  /** Parent and child, with a space between. */
+  readonly edges: Set<string>
+}
+
+interface Relatives {
+  readonly read: (id: string) => Promise<Page<JobRecord>>
+  readonly show: Show
+}
+
+/** Adds what is before or after a job, generation by generation. Gives how many relatives are known to be left out. */
+async function addLayers(
+  { nodes, edges }: Graph,
+  record: JobRecord,
+  step: 1 | -1,
+  { read, show }: Relatives,
+): Promise<number> {
+  let [layer, more]: [readonly JobRecord[], number] = [[record], 0]
+  for (let depth = 1; depth <= GENERATIONS && layer.length > 0; depth += 1) {
+    const next: JobRecord[] = []
+    const pages = await Promise.all(layer.map(({ id }) => read(id)))
+    for (const [i, { rows, cursor }] of pages.entries()) {
+      const from = layer[i] as JobRecord
+      if (cursor !== undefined) more += 1
+      for (const relative of rows) {
+        if (!nodes.has(relative.id) && nodes.size >= NODES_MAX) {
+          more += 1
+          continue
+        }
+        if (!nodes.has(relative.id)) next.push(relative)
+        nodes.set(relative.id, nodes.get(relative.id) ?? nodeOf(relative, step * depth, show))
+        edges.add(step < 0 ? `${relative.id} ${from.id}` : `${from.id} ${relative.id}`)
+      }
+    }
+    layer = next
+  }
+  return more
 }
 
 function nodeOf({ id, job, title, state }: JobRecord, layer: number, show: Show): GraphNode {

@@ -205,25 +205,13 @@ async function onQueue(
   return answer(true, `Paused queue ${target}${until}.`, { ...more, state: 'paused', undo: 'queue.resume' })
 }
 
-/** Runs the oldest error of a queue. */
+/** Runs the oldest error of a queue, in this process. */
 async function retryOne({ mill }: Parts, queue: string, given: Given): Promise<ActAnswer> {
-  const { retryOne: verb } = mill as unknown as {
-    readonly retryOne?: (
-      queue: string,
-      options: Given,
-    ) => Promise<{ readonly id: string; readonly state: string } | null>
-  }
-  if (verb === undefined)
-    throw new Refusal('not-in-this-version', 'retryOne is not in this version.', {
-      hint: 'Retry the job on its own page.',
-    })
-  const record = await verb.call(mill, queue, given)
-  if (record === null) return answer(false, `Queue ${queue} has no error to retry.`)
-  return answer(true, `Ran the oldest error of ${queue}: it is ${record.state}.`, {
-    id: record.id,
-    link: link('job', record.id),
-    state: record.state,
-  })
+  const retried = await mill.retryOne(queue, given)
+  if (retried === null) return answer(false, `Queue ${queue} has no error that can be retried here.`)
+  const { record } = retried
+  const text = `Ran the oldest error of ${queue}: it is ${record.state}.`
+  return answer(true, text, { id: record.id, link: link('job', record.id), state: record.state })
 }
 
 async function onRecurring(

@@ -40,6 +40,7 @@ export interface SearchTimes {
   readonly probing: ReadonlySet<string>
 }
 
+const FINGERPRINT = /^[0-9a-f]{16}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const ID_PREFIX = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i
 
@@ -107,6 +108,13 @@ function toFilter(
       if ((filter.job as string[]).length > 0) return true
       delete filter.job
       return false
+    case 'print':
+      // Only a whole fingerprint is indexed.
+      if (texts.length === 1 && FINGERPRINT.test(texts[0] as string)) filter.fingerprint = texts[0] as string
+      return filter.fingerprint !== undefined
+    case 'after':
+      if (texts.length === 1 && UUID.test(texts[0] as string)) filter.after = (texts[0] as string).toLowerCase()
+      return filter.after !== undefined
     case 'label':
     case 'key':
     case 'group':
@@ -307,11 +315,10 @@ function hasText(value: unknown, part: string, depth: number): boolean {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value).includes(part)
   if (value instanceof Date) return value.toISOString().toLowerCase().includes(part)
   if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return false
-  const entries = value instanceof Map || value instanceof Set ? [...value] : Object.entries(value)
-  return entries.some(
-    (each) =>
-      hasText(each, part, depth + 1) || (Array.isArray(each) && each.some((one) => hasText(one, part, depth + 1))),
-  )
+  const hasIt = (each: unknown): boolean => hasText(each, part, depth + 1)
+  if (Array.isArray(value) || value instanceof Set) return [...(value as Iterable<unknown>)].some(hasIt)
+  if (value instanceof Map) return [...value].some(([key, one]) => hasIt(key) || hasIt(one))
+  return Object.entries(value).some(([key, one]) => key.toLowerCase().includes(part) || hasIt(one))
 }
 
 function tookMs({ attempts, state }: JobRecord): number | undefined {

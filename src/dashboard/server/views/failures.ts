@@ -1,6 +1,6 @@
 import type { ErrorGroup } from '../../../client/statistics/error-groups.js'
 import { DAY_MS } from '../../../job/statistics/buckets.js'
-import type { DeployMark, FailureFields, FailureRow, FailuresFields, Sentence } from '../../protocol/rows.js'
+import type { Count, DeployMark, FailureFields, FailureRow, FailuresFields, Sentence } from '../../protocol/rows.js'
 import { SPANS } from '../../protocol/topics.js'
 import type { FailureSpan } from '../../protocol/topics.js'
 import { ViewGone } from '../parts.js'
@@ -14,9 +14,12 @@ const GROUPS_MAX = 1_000
 const PAGE = 50
 const EXAMPLES = 3
 const KEPT_DAYS = 30
+/** Causes whose jobs are counted for the list. */
+const COUNTED = 20
+const COUNT_AGE_MS = 10_000
+const FINGERPRINT = /^[0-9a-f]{16}$/
 const ABSENT = {
   spark: 'Failures of one cause over time are not in this version.',
-  retryable: 'How many jobs of one cause wait for a retry is not in this version.',
 }
 
 /** Failed attempts by their cause, the latest first. */
@@ -29,6 +32,9 @@ export async function readFailures(parts: Parts, span: FailureSpan, cursor?: str
   const total = groups.reduce((sum, { count }) => sum + count, 0)
   const last = groups[0]?.lastSeen.getTime() ?? (await lastFailure(parts))
   const sorted = groups.toSorted((a, b) => b.count - a.count)
+  const retryable = await Promise.all(
+    sorted.slice(0, COUNTED).map(({ fingerprint }) => retryableOf(parts, fingerprint)),
+  )
   return (show) => ({
     fields: {
       span,
@@ -38,7 +44,7 @@ export async function readFailures(parts: Parts, span: FailureSpan, cursor?: str
       text: sentence(sorted, total, deploy),
       lastFailureAt: last,
     } satisfies FailuresFields,
-    rows: sorted.map((group) => [group.fingerprint, failureRow(group, deploy, show)]),
+    rows: sorted.map((group, i) => [group.fingerprint, failureRow(group, deploy, show, retryable[i])]),
     cursor: next,
     absent: ABSENT,
   })
@@ -54,6 +60,14 @@ async function groupsSince(
     asPage(() => parts.mill.stats.errorGroups({ days, limit: cursor === undefined ? GROUPS_MAX : PAGE, cursor }))
   const page = cursor === undefined ? await parts.shared.read(`groups ${days}`, 2_000, read) : await read()
   return { groups: page.rows.filter(({ lastSeen }) => lastSeen.getTime() >= from), next: page.cursor ?? null }
+}
+
+/** Jobs of a cause that a retry would run; they are counted every ten seconds. */
+function retryableOf({ mill, shared }: Parts, fingerprint: string): Promise<Count> {
+  return shared.read(`retryable ${fingerprint}`, COUNT_AGE_MS, async () => {
+    const { count, exact } = await mill.count({ fingerprint, state: ['failed', 'parked', 'retrying'] })
+    return { n: count, exact }
+  })
 }
 
 async function lastFailure({ mill }: Parts): Promise<number | null> {
@@ -78,7 +92,12 @@ export async function failureRows(
   return { rows: (show) => groups.slice(0, limit).map((group) => failureRow(group, deploy, show)) }
 }
 
-function failureRow(group: ErrorGroup, deploy: DeployMark | null, show: Show): FailureRow {
+function failureRow(
+  group: ErrorGroup,
+  deploy: DeployMark | null,
+  show: Show,
+  retryable: Count | null = null,
+): FailureRow {
   const { fingerprint, job, error, place, count, firstSeen, lastSeen, samples } = group
   return {
     fingerprint,
@@ -91,7 +110,7 @@ function failureRow(group: ErrorGroup, deploy: DeployMark | null, show: Show): F
     firstSeen: firstSeen.getTime(),
     lastSeen: lastSeen.getTime(),
     isNew: deploy !== null && firstSeen.getTime() >= deploy.at,
-    retryable: null,
+    retryable,
   }
 }
 
@@ -107,16 +126,19 @@ function sentence(groups: readonly ErrorGroup[], total: number, deploy: DeployMa
 
 /** One cause: its examples and its jobs. */
 export async function readFailure(parts: Parts, fingerprint: string): Promise<MakeView> {
-  const { groups } = await groupsSince(parts, parts.world.clock.now() - KEPT_DAYS * DAY_MS)
-  const group = groups.find((each) => each.fingerprint === fingerprint)
+  if (!FINGERPRINT.test(fingerprint)) throw new ViewGone('This is no fingerprint.')
+  const { rows: groups } = await parts.mill.stats.errorGroups({ days: KEPT_DAYS, fingerprint, limit: 1 })
+  const [group] = groups
   if (group === undefined)
     throw new ViewGone('No failure of this cause is known. Causes are listed for 30 days after their last failure.')
   const deploy = (await deploysOf(parts, 0)).at(-1) ?? null
-  const records = await Promise.all(group.samples.map(({ id }) => parts.mill.get(id)))
-  const kept = records.filter((record) => record !== undefined).toReversed()
+  const [{ rows: kept }, retryable] = await Promise.all([
+    parts.mill.findPage({ fingerprint }, { limit: PAGE }),
+    retryableOf(parts, fingerprint),
+  ])
   return (show) => ({
     fields: {
-      failure: failureRow(group, deploy, show),
+      failure: failureRow(group, deploy, show, retryable),
       examples: kept.slice(0, EXAMPLES).map((record) => {
         const row = jobRow(parts, record, show)
         const error = record.error ?? record.attempts.findLast((each) => each.error !== undefined)?.error

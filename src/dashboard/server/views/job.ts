@@ -10,7 +10,7 @@ import { sealedError } from '../show/redact.js'
 import type { Show } from '../show/redact.js'
 import { jobRow } from './job-row.js'
 import { ms, workersOf } from './reads.js'
-import { timelineOf } from './timeline.js'
+import { timelineOf, triesOf } from './timeline.js'
 
 const FLAGS_MAX = 50
 const STEPS_MAX = 200
@@ -98,7 +98,7 @@ function attemptsOf(
   isSealed: boolean,
 ): readonly AttemptShown[] {
   const hostOf = (id: string): string | null => workers.find((worker) => worker.id === id)?.host ?? null
-  const ended = record.attempts.map((attempt: AttemptRecord, i): AttemptShown => {
+  const ended = triesOf(record).map((attempt: AttemptRecord, i): AttemptShown => {
     const { startedAt, endedAt, worker, error, exit, log } = attempt
     return {
       number: i + 1,

@@ -3,8 +3,8 @@ import type { TimelineSpan } from '../../protocol/jobs.js'
 
 /** What a job did over time, from its record: nothing is shown that the record does not say. */
 export function timelineOf(record: JobRecord, now: number): readonly TimelineSpan[] {
-  const { createdAt, attempts, state, startedAt } = record
-  const runs = attempts.map((attempt, i) => ({
+  const { createdAt, state, startedAt } = record
+  const runs = triesOf(record).map((attempt, i) => ({
     from: attempt.startedAt.getTime(),
     to: attempt.endedAt.getTime(),
     attempt: i + 1,
@@ -21,6 +21,11 @@ export function timelineOf(record: JobRecord, now: number): readonly TimelineSpa
     at = run.to ?? now
   }
   return [...spans, ...waitsNow(record, at, now)]
+}
+
+/** The attempts of a record; its history also has commands, which no worker ran. */
+export function triesOf({ attempts }: JobRecord): JobRecord['attempts'] {
+  return attempts.filter(({ worker }) => worker !== '')
 }
 
 /** Before the first attempt: until its due time, then ready. Later: the back-off. Which part of it was due is not recorded. */

@@ -7,18 +7,15 @@ import type { Show } from '../show/redact.js'
 
 const ROWS_MAX = 1_000
 const BUCKETS = 96
+const MAX_AGE_MS = 2_000
 
 /** What will run: waiting jobs, and ticks that have no job yet. */
 export async function readUpcoming(parts: Parts, span: UpcomingSpan): Promise<MakeView> {
-  const from = parts.world.clock.now()
-  const { all, rows } = await upcomingRows(parts, span, ROWS_MAX)
-  const bucketMs = SPANS[span] / BUCKETS
+  const [{ all, rows }, binned] = await Promise.all([upcomingRows(parts, span, ROWS_MAX), lanesOf(parts, span)])
   const fields: UpcomingFields = {
     span,
-    from,
-    to: from + SPANS[span],
-    bucketMs,
-    lanes: lanesOf(all, from, bucketMs),
+    ...binned,
+    to: binned.from + SPANS[span],
     isMore: all.length > ROWS_MAX,
     total: Math.min(all.length, ROWS_MAX),
   }
@@ -35,7 +32,7 @@ export async function upcomingRows(
   limit: number,
 ): Promise<{ readonly all: readonly Upcoming[]; readonly rows: (show: Show) => readonly UpcomingRow[] }> {
   // One more than is shown says that there are more.
-  const all = await parts.shared.read(`upcoming ${span} ${limit}`, 2_000, () =>
+  const all = await parts.shared.read(`upcoming ${span} ${limit}`, MAX_AGE_MS, () =>
     parts.mill.upcoming(span, { limit: limit + 1 }),
   )
   return { all, rows: (show) => all.slice(0, limit).map((each) => upcomingRow(each, show)) }
@@ -57,13 +54,16 @@ function upcomingRow({ at, job, queue, title, id, state, schedule }: Upcoming, s
   }
 }
 
-function lanesOf(all: readonly Upcoming[], from: number, bucketMs: number): UpcomingLane[] {
-  const lanes = new Map<string, number[]>()
-  for (const { queue, at } of all) {
-    const counts = lanes.get(queue) ?? Array.from({ length: BUCKETS }, () => 0)
-    const bucket = Math.min(BUCKETS - 1, Math.max(0, Math.floor((at.getTime() - from) / bucketMs)))
-    counts[bucket] = (counts[bucket] ?? 0) + 1
-    lanes.set(queue, counts)
-  }
-  return [...lanes].map(([queue, counts]) => ({ queue, counts })).toSorted((a, b) => (a.queue < b.queue ? -1 : 1))
+/** Scheduled jobs, retries and ticks by queue. */
+async function lanesOf(
+  { mill, shared }: Parts,
+  span: UpcomingSpan,
+): Promise<Pick<UpcomingFields, 'from' | 'bucketMs' | 'lanes'>> {
+  const { from, binMs, queues } = await shared.read(`bins ${span}`, MAX_AGE_MS, () =>
+    mill.upcomingBins(span, { bins: BUCKETS }),
+  )
+  const lanes = queues.map(({ queue, jobs, ticks }): UpcomingLane => {
+    return { queue, counts: jobs.map((count, i) => count + (ticks[i] ?? 0)) }
+  })
+  return { from: from.getTime(), bucketMs: binMs, lanes }
 }

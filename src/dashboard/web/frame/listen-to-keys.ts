@@ -1,4 +1,4 @@
-import { SPANS } from '../../protocol.js'
+import { FAILURE_SPANS, SPANS, UPCOMING_SPANS } from '../../protocol.js'
 import type { App } from '../app.js'
 import { press } from '../keys.js'
 import type { KeyAction, KeyState } from '../keys.js'
@@ -81,8 +81,11 @@ function clickInRow(action: string): void {
 }
 
 function changeSpan(app: App, step: number): void {
-  const spans = Object.keys(SPANS)
-  const at = spans.indexOf(app.router.route.peek().query['span'] ?? '1h')
+  const { page, query } = app.router.route.peek()
+  const spans: readonly string[] =
+    page === 'failures' ? FAILURE_SPANS : page === 'upcoming' ? UPCOMING_SPANS : Object.keys(SPANS)
+  const usual = page === 'failures' || page === 'upcoming' ? '24h' : '1h'
+  const at = spans.indexOf(query['span'] ?? usual)
   const next = spans[at + step]
   if (next !== undefined) app.router.set({ span: next })
 }

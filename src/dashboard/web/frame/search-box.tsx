@@ -24,10 +24,19 @@ export function SearchBox() {
     if (given !== own.current) setTyped({ text: given, caret: given.length })
     own.current = given
   }, [given])
+  // An older answer never replaces a newer one.
+  const asked = useRef(0)
+  const complete = (): void => {
+    const number = ++asked.current
+    const take = (next: CompleteAnswer | undefined): void => {
+      if (number === asked.current) setAnswer(next)
+    }
+    api.post<CompleteAnswer>('complete', { text, caret }).then(take, () => take(undefined))
+  }
   useEffect(() => {
     if (text === given) return undefined
     const timer = setTimeout(() => {
-      api.post<CompleteAnswer>('complete', { text, caret }).then(setAnswer, () => setAnswer(undefined))
+      complete()
       own.current = text
       if (isList) router.set({ q: text === '' ? undefined : text }, true)
     }, PAUSE_MS)
@@ -48,6 +57,7 @@ export function SearchBox() {
         text={text}
         choices={answer?.options ?? []}
         onText={(next, at) => setTyped({ text: next, caret: at })}
+        onEnter={complete}
         onChoose={take}
         onSubmit={() => (page === 'workflows' ? router.set({ q: text }) : router.go(jobsHref(text)))}
       />

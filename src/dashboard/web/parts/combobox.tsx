@@ -13,6 +13,8 @@ export interface ComboboxProps {
   readonly onText: (text: string, caret: number) => void
   readonly onChoose: (index: number) => void
   readonly onSubmit: () => void
+  /** The field was entered: completions of what is there are welcome. */
+  readonly onEnter: () => void
 }
 
 /** A text field with a list of completions: ↑ ↓ walk it, Tab or Enter takes one, Esc closes it. */
@@ -20,13 +22,16 @@ export function Combobox(props: ComboboxProps) {
   const { label, placeholder, text, choices, onText, onChoose } = props
   const [isOpen, setOpen] = useState(false)
   const [at, setAt] = useState(-1)
+  const [hasTyped, setTyped] = useState(false)
   const shown = isOpen ? choices : []
   const take = (index: number): void => {
     onChoose(index)
     setAt(-1)
+    setTyped(false)
   }
   const type = ({ currentTarget }: { currentTarget: HTMLInputElement }): void => {
     setOpen(true)
+    setTyped(true)
     setAt(-1)
     onText(currentTarget.value, currentTarget.selectionStart ?? currentTarget.value.length)
   }
@@ -47,7 +52,12 @@ export function Combobox(props: ComboboxProps) {
         title={text}
         value={text}
         onInput={type}
-        onKeyDown={(event) => pressIn(event, props, { shown: shown.length, at, setAt, setOpen, take })}
+        onKeyDown={(event) => pressIn(event, props, { shown: shown.length, at, hasTyped, setAt, setOpen, take })}
+        onFocus={() => {
+          props.onEnter()
+          setTyped(false)
+          setOpen(true)
+        }}
         onBlur={() => setTimeout(() => setOpen(false), 150)}
       />
       <Choices label={label} shown={shown} at={at} onTake={take} />
@@ -58,6 +68,8 @@ export function Combobox(props: ComboboxProps) {
 interface ListState {
   readonly shown: number
   readonly at: number
+  /** Tab takes the first choice only after a key: else it walks on through the page. */
+  readonly hasTyped: boolean
   readonly setAt: (at: number) => void
   readonly setOpen: (isOpen: boolean) => void
   readonly take: (index: number) => void
@@ -66,10 +78,10 @@ interface ListState {
 function pressIn(
   event: KeyboardEvent,
   { choices, onSubmit }: ComboboxProps,
-  { shown, at, setAt, setOpen, take }: ListState,
+  { shown, at, hasTyped, setAt, setOpen, take }: ListState,
 ): void {
   const move = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
-  const isTaking = shown > 0 && (event.key === 'Tab' || (event.key === 'Enter' && at >= 0))
+  const isTaking = shown > 0 && ((event.key === 'Tab' && (hasTyped || at >= 0)) || (event.key === 'Enter' && at >= 0))
   if (event.key === 'Escape') return setOpen(false)
   if (move !== 0 && choices.length > 0) {
     setOpen(true)

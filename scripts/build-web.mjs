@@ -9,8 +9,14 @@ export const WEB = join(root, 'src', 'dashboard', 'web')
 const TARGET = ['chrome128', 'firefox130', 'safari18']
 
 /** All pages but the first, and the parts that only they have. */
-const DETAILS =
-  /\/web\/(views\/(job|jobs|failures|queue|queues|workers|groups|recurring|upcoming|health|audit|enqueue)\/(?!query\.|queue-table|failure-table|computed)|views\/job\/|parts\/(timeline|folded-scale|graph|json-tree|copy|job-act))/
+const DETAILS = new RegExp(
+  [
+    String.raw`/web/views/(job|jobs|queue|workers|groups|recurring|upcoming|health|audit|enqueue)/(?!query\.)`,
+    '/web/views/(queues|failures)/template',
+    '/web/frame/(overlays|jump)',
+    '/web/parts/(timeline|folded-scale|graph|json-tree|copy|act/job-act)',
+  ].join('|'),
+)
 
 /** Two scripts: few files, since each is a request and is compressed by itself. */
 const CHUNKS = [

@@ -7,7 +7,6 @@ import type { HealthFields, VerdictKind } from '../protocol.js'
 import { Frame } from './frame/frame.js'
 import { listenToKeys } from './frame/listen-to-keys.js'
 import { tabTitle } from './frame/model.js'
-import { Overlays } from './frame/overlays.js'
 import type { Page } from './route.js'
 import { storeSettings } from './settings.js'
 import type { Shelf } from './settings.js'
@@ -38,9 +37,18 @@ export function mount(app: App, shelf: Shelf | undefined): void {
     app.charts.cursor.value = undefined
   })
   effect(() => dress(app, shelf))
+  const overlays = signal<FunctionComponent | undefined>(undefined)
+  effect(() => {
+    if (app.overlay.value === 'none' || overlays.peek() !== undefined) return
+    void import('./frame/overlays.js').then(({ Overlays }) => void (overlays.value = Overlays))
+  })
   listenToKeys(app)
   const Current = () => {
     const Component = loaded.value?.component
+    return Component === undefined ? null : <Component />
+  }
+  const Overlay = () => {
+    const Component = overlays.value
     return Component === undefined ? null : <Component />
   }
   render(
@@ -48,7 +56,7 @@ export function mount(app: App, shelf: Shelf | undefined): void {
       <Frame>
         <Current />
       </Frame>
-      <Overlays />
+      <Overlay />
     </AppContext.Provider>,
     document.querySelector('#app') as HTMLElement,
   )

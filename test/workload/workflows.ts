@@ -95,7 +95,9 @@ export class Orders {
         })
       case 'call':
         return w.call(parcel, { ms }, { name }).catch((error: MillraceError) => {
-          if (error.code === 'E_STEP_RESULT' || error.code === 'E_JOB_GONE')
+          // Nothing waited for it between the end of the workflow and a retry, and it keeps nothing.
+          const mayBeGone = error.code === 'E_JOB_GONE' && this.#sim().revivals.has(w.id)
+          if ((error.code === 'E_STEP_RESULT' || error.code === 'E_JOB_GONE') && !mayBeGone)
             this.#sim().fail(new BrokenPromise(`LW43: a parcel was done, and ${name} of ${w.id} got ${error.code}`))
           throw error
         })

@@ -105,18 +105,23 @@ export function charts(fields: Pick<OverviewFields, 'series' | 'deploys'>, zone:
       title: 'Wait before a start',
       series: percentiles(series.wait),
       kind: 'duration',
-      write: duration,
-      summary: summary(percentiles(series.wait), duration),
+      write: roundDuration,
+      summary: summary(percentiles(series.wait), roundDuration),
     },
     {
       ...shared,
       title: 'Run time',
       series: percentiles(series.run),
       kind: 'duration',
-      write: duration,
-      summary: summary(percentiles(series.run), duration),
+      write: roundDuration,
+      summary: summary(percentiles(series.run), roundDuration),
     },
   ]
+}
+
+/** `1 m`, not `1 m 00 s`: the values of an axis are round. */
+function roundDuration(ms: number): string {
+  return duration(ms).replace(/ 00\u202f[sm]$/, '')
 }
 
 function percentiles({ p50, p95, p99 }: SeriesShown['wait']): ChartSeries[] {
@@ -169,7 +174,7 @@ export function slotLines({ slotsByJob, slots }: OverviewFields): SlotLine[] {
 function bucketName(bucketMs: number): string {
   if (bucketMs === 60_000) return 'minute'
   if (bucketMs === 3_600_000) return 'hour'
-  return seconds(bucketMs).replace(/ 00\u202f[ms]$/, '')
+  return roundDuration(bucketMs)
 }
 
 export const SPAN_NAMES = Object.keys(SPANS) as Span[]

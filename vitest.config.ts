@@ -157,7 +157,7 @@ export default defineConfig({
         test: {
           name: 'browser',
           include: ['test/browser/*.test.ts'],
-          testTimeout: 90_000,
+          testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: [...POSTGRES, 'test/browser/global-setup.ts'],
           setupFiles: [THREADS],

@@ -20,6 +20,13 @@ const LOST = /net::ERR_(CONNECTION|INCOMPLETE_CHUNKED|EMPTY_RESPONSE|SOCKET)/
 /** Long enough for a machine that does other work too: only a test that fails waits for it. */
 const ACTION_MAX_MS = 15_000
 
+const forgiven = new WeakMap<Page, RegExp[]>()
+
+/** What this test makes the page complain of is no fault: a refused request is noted by the browser. */
+export function expectFault(page: Page, fault: RegExp): void {
+  forgiven.set(page, [...(forgiven.get(page) ?? []), fault])
+}
+
 /** Pages of the one browser of this run: each has a profile of its own, and is closed after its test, which fails if the page had faults. */
 export function usePages(): (options?: BrowserContextOptions) => Promise<OpenPage> {
   let browser: Browser | undefined
@@ -31,7 +38,9 @@ export function usePages(): (options?: BrowserContextOptions) => Promise<OpenPag
     const ended = open
     open = []
     await Promise.all(ended.map(({ close }) => close()))
-    expect(ended.flatMap(({ faults }) => faults)).toEqual([])
+    const isExpected = (page: Page, fault: string): boolean =>
+      (forgiven.get(page) ?? []).some((each) => each.test(fault))
+    expect(ended.flatMap(({ page, faults }) => faults.filter((fault) => !isExpected(page, fault)))).toEqual([])
   })
   afterAll(() => browser?.close())
   return async (options) => {

@@ -38,13 +38,13 @@ const STOCK_HOURS = 4
  * The rows in the order of their times. A job is a row of both tables `jobs` and `history`; statistics come when their minute is over; a
  * tick is a line in the ledger of a recurring job.
  */
-export function* historyOf({ count, now }) {
+export function* historyOf({ count, now, isHealthy = false }) {
   const random = randomOf(SEED)
   const moves = new Moves(now)
   const ids = idsOf(random)
-  for (const { at, lane, isDeclined, tick } of instants(count, now, random)) {
+  for (const { at, lane, isDeclined, tick } of instants(count, now, random, isHealthy ? 0 : DECLINED)) {
     yield* moves.before(at)
-    const job = isDeclined ? declined(lane, at, random) : ended(lane, at, random)
+    const job = isDeclined ? declined(lane, at, random) : ended(lane, at, random, isHealthy)
     job.id = ids(at)
     if (tick !== undefined)
       yield { tick: { ...tick, at, job: tick.outcome === 'skipped' ? null : job.id, firedAt: at + 40 } }
@@ -56,13 +56,13 @@ export function* historyOf({ count, now }) {
 }
 
 /** More by day than by night; and in the last half hour the jobs that the deploy broke. */
-function* instants(count, now, random) {
+function* instants(count, now, random, brokenCount) {
   const hours = Array.from({ length: 7 * 24 }, (_, i) => now - KEPT_MS + i * HOUR)
   const weights = hours.map((at) => 1.2 + Math.sin(((at % DAY) / DAY) * 2 * Math.PI - 1.8))
   const all = weights.reduce((sum, each) => sum + each, 0)
   let owed = 0
   for (const [index, from] of hours.entries()) {
-    owed += (weights[index] / all) * (count - DECLINED)
+    owed += (weights[index] / all) * (count - brokenCount)
     const here = Math.floor(owed)
     owed -= here
     const last = index === hours.length - 1
@@ -70,7 +70,7 @@ function* instants(count, now, random) {
       at: from + Math.floor(random.next() * (HOUR - 5_000)),
       lane: laneOf(random),
     }))
-    const broken = Array.from({ length: last ? DECLINED : 0 }, () => ({
+    const broken = Array.from({ length: last ? brokenCount : 0 }, () => ({
       at: now - Math.floor(random.next() * (DEPLOYED_BEFORE_MS - MINUTE)) - MINUTE,
       lane: LANES[1],
       isDeclined: true,
@@ -110,8 +110,8 @@ const DECLINE = describeError(thrownBy(declineCard))
 const NO_MAIL = describeError(thrownBy(waitForMailServer))
 const TOO_DEEP = describeError(thrownBy(() => descend()))
 
-function ended(lane, at, random) {
-  const luck = lane === DIGEST || lane === STOCK ? 1 : random.next()
+function ended(lane, at, random, isHealthy) {
+  const luck = isHealthy || lane === DIGEST || lane === STOCK ? 1 : random.next()
   const { run, wait } = lane
   const waitMs = random.between(...wait)
   const runMs = random.between(...run)

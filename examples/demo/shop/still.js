@@ -21,7 +21,7 @@ const SETTLED_MAX_MS = 60_000
  * The shop at one instant: the engine, its workers and the store have a clock that moves only here, so the same pictures can be taken at
  * any time. On SQLite only. Ids, times and numbers are those of the seed; what runs was begun by workers of this process.
  */
-export async function openStill({ store, count }) {
+export async function openStill({ store, count, isHealthy = false }) {
   if (/^postgres(ql)?:/.test(store))
     throw new Error('--still needs a file: on PostgreSQL the clock is that of the server')
   const clock = { now: STILL_AT - 45 * 60_000 }
@@ -33,14 +33,29 @@ export async function openStill({ store, count }) {
   const jobs = shopJobs(pace)
 
   const mill = await open({ ...options, jobs })
-  await fill(store, { count, now: STILL_AT })
+  await fill(store, { count, now: STILL_AT, isHealthy })
+  const close = (mills) => async () => {
+    for (const each of mills) await each.close({ deadline: 0 })
+  }
+  const startWorkers = async () => {
+    const started = []
+    for (const host of HOSTS) started.push(await open({ ...options, jobs }, host))
+    for (const worker of started) await worker.start()
+    return started
+  }
+  if (isHealthy) {
+    clock.now = STILL_AT
+    const started = await startWorkers()
+    await mill.enqueueMany('thumbs', photos(12))
+    await mill.recurring('daily-digest', 'daily-digest', {}, '0 9 * * *', { timezone: 'Europe/Oslo' })
+    await settled(mill, async () => (await mill.count({ state: 'running' })).count >= 12)
+    return { mill, now: STILL_AT, close: close([...started, mill]) }
+  }
   const before = await open({ ...options, version: 'v1.41', jobs: oldJobs() })
   await enqueueOldWork(before, { advance: () => (clock.now += 4_000) })
   await before.close({ deadline: 0 })
   clock.now = STILL_AT - 29 * 60_000
-  const workers = []
-  for (const host of HOSTS) workers.push(await open({ ...options, jobs }, host))
-  for (const worker of workers) await worker.start()
+  const workers = await startWorkers()
   clock.now = STILL_AT - 8 * 60_000
   const state = await enqueueState(mill, { now: clock.now, newsletter: 10_000, itemMs: 60_000 })
   await settled(mill, async () => (await mill.group('import-nov').progress()).unfinished === 0)
@@ -58,7 +73,21 @@ export async function openStill({ store, count }) {
   }
   clock.now = STILL_AT
   await settled(mill, async () => (await mill.count({ state: 'running' })).count >= 15)
-  return { mill, now: STILL_AT, state, close: () => closeAll([...workers, mill]) }
+  return { mill, now: STILL_AT, state, close: close([...workers, mill]) }
+}
+
+/** A mill of the shop without history, jobs or workers. */
+export async function openMill({ store }) {
+  const random = randomOf(SEED)
+  const ids = makeIds(() => Math.floor(random.next() * 2 ** 32))
+  const clock = { now: STILL_AT }
+  const jobs = shopJobs({ work: workUntilLong, isBankDown: () => false })
+  const mill = await openClocked(
+    store,
+    { clock, ids, random, host: 'web-0' },
+    { ...settings, encryption, redact, jobs },
+  )
+  return { mill, now: STILL_AT, close: () => mill.close({ deadline: 0 }) }
 }
 
 function photos(count) {
@@ -110,8 +139,4 @@ async function openClocked(path, { clock, ids, random, host }, options) {
     },
   }
   return buildMill(options, { world, store: choice })
-}
-
-async function closeAll(mills) {
-  for (const mill of mills) await mill.close({ deadline: 0 })
 }

@@ -25,7 +25,10 @@ export function Graph({ answer, id }: { answer: GraphAnswer; id: string }) {
             style={{ left: `${x}px`, top: `${y}px`, width: `${NODE_WIDTH}px`, height: `${NODE_HEIGHT}px` }}
           >
             <Glyph name={state} />
-            <span class="cut">{title === null ? job : visible(title)}</span>
+            <span class="cut">
+              {job}
+              {title === null ? '' : ` · ${visible(title)}`}
+            </span>
             <span class="visually-hidden">{state}</span>
           </a>
         ))}

@@ -11,9 +11,17 @@ export function checkArguments(name: string, command: CommandDef, rawArgs: strin
   const { _: words, ...given } = parseArgs(rawArgs, known)
   const problems = [
     ...words.map((word): Problem => ({ path: '', message: `${show(word)} is not expected: it takes options only` })),
-    ...Object.entries(given).flatMap(([option, value]) => problemOf(option, value, known)),
+    ...Object.entries(given)
+      .filter(([option]) => !isCopyOf(option, known))
+      .flatMap(([option, value]) => problemOf(option, value, known)),
   ]
   if (problems.length > 0) throw new InvalidOptionsError(`millrace ${name}`, problems)
+}
+
+/** The parser gives `--read-only` a second time, as `readOnly`. */
+function isCopyOf(option: string, known: ArgsDef): boolean {
+  const dashed = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return dashed !== option && Object.hasOwn(known, dashed)
 }
 
 function problemOf(option: string, value: unknown, known: ArgsDef): Problem[] {

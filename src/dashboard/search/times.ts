@@ -29,7 +29,7 @@ export interface Times {
  */
 export function instantOf(text: string, { now, deployedAt }: Times): number | undefined {
   const span = durationOf(text)
-  if (span !== undefined) return now - span
+  if (span !== undefined) return Math.max(0, now - span)
   if (text === 'deploy') return deployedAt
   if (text === 'today' || text === 'yesterday') return midnight(now, text === 'today' ? 0 : -1)
   const time = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text)

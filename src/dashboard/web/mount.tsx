@@ -11,6 +11,7 @@ import type { Page } from './route.js'
 import { storeSettings } from './settings.js'
 import type { Shelf } from './settings.js'
 import { VIEWS } from './views/registry.js'
+import { showControlCharacters } from './visible-text.js'
 
 const healthyIcon = new URL('./icons/healthy.svg', import.meta.url).href
 const staleIcon = new URL('./icons/stale.svg', import.meta.url).href
@@ -43,6 +44,7 @@ export function mount(app: App, shelf: Shelf | undefined): void {
     void import('./frame/overlays.js').then(({ Overlays }) => void (overlays.value = Overlays))
   })
   listenToKeys(app)
+  showControlCharacters()
   const Current = () => {
     const Component = loaded.value?.component
     return Component === undefined ? null : <Component />

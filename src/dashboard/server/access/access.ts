@@ -131,7 +131,7 @@ export class Access {
         before: null,
         after: null,
       })
-      .catch((error: unknown) => log.write('warn', { error }, 'dashboard: could not write the audit trail'))
+      .catch((error: unknown) => log.write('warn', { err: error }, 'dashboard: could not write the audit trail'))
   }
 }
 

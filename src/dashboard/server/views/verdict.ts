@@ -66,8 +66,9 @@ function heldSentence({
   counts,
 }: LiveQueue): { readonly text: string; readonly to: string }[] {
   const to = link('queues', name)
-  if (outages.length > 0) {
-    const held = outages.map(({ job, waiting }) => `${job} (${waiting} held)`)
+  const holding = outages.filter(({ waiting }) => waiting > 0)
+  if (holding.length > 0) {
+    const held = holding.map(({ job, waiting }) => `${job} (${waiting} held)`)
     return [{ text: `Queue ${name} is probing ${held.join(', ')}.`, to }]
   }
   // A queue that is paused and empty holds nothing.

@@ -64,7 +64,7 @@ import type { Fields } from './job/definition/check-fields.js'
 import { isKey } from './job/definition/check-options.js'
 import { checkPayload } from './job/definition/schema.js'
 import type { FindQuery } from './store/find.js'
-import type { Claim, JobRow, NewJob } from './store/store.js'
+import type { InsertedBy, JobRow, NewJob } from './store/store.js'
 
 export interface ClientParts extends Omit<CommandParts, 'keepCancelledMs'> {
   readonly registry: Registry
@@ -104,9 +104,9 @@ export class Client {
     job: Enqueueable,
     payload: unknown,
     options: EnqueueOptions | undefined,
-    claim?: Claim,
+    by?: InsertedBy,
   ): Promise<Handle<unknown>> {
-    return this.#enqueuer.enqueue(job, payload, options, claim)
+    return this.#enqueuer.enqueue(job, payload, options, by)
   }
 
   child(...args: Parameters<Enqueuer['child']>): ReturnType<Enqueuer['child']> {

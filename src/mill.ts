@@ -12,7 +12,7 @@ import { defaultCodec } from './codec/codec.js'
 import { givenOf } from './codec/options-object.js'
 import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
-import { commandGiven } from './job/command-options.js'
+import { commandGiven, toGiven } from './job/command-options.js'
 import { auditKeepMs } from './job/definition/keep.js'
 import { Registry } from './job/definition/registry.js'
 import { Keyring } from './job/secrets/keyring.js'
@@ -300,6 +300,10 @@ class Millrace implements Omit<
       log: this.#log,
       redact: this.#options.redact ?? [],
       hasKeys: this.#options.encryption !== undefined,
+      enqueueBy: (by, name, payload, options) => {
+        const audit = toGiven('enqueue', by, auditKeepMs(this.#options.keep)).audit
+        return this.#enqueuer.enqueue(name, payload, options, { audit })
+      },
       auditKeepMs: () => auditKeepMs(this.#options.keep),
       onClose: (closer) => {
         this.#closers.add(closer)
@@ -450,7 +454,7 @@ class Millrace implements Omit<
       quarantineMs: this.#parts.quarantineMs,
       blockGraceMs: this.#parts.blockGraceMs,
       enqueue: (claim, job, payload, options) =>
-        this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, claim),
+        this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, { claim }),
       prepareChild: (job, payload, options, calledBy) =>
         this.#enqueuer.child(job, payload, options as EnqueueOptions | undefined, calledBy),
       prepareInput: (registered, input) => this.#client.encodeInput(registered, input),

@@ -148,6 +148,9 @@ test('queues, schedules, groups, sequences and workflows take their verbs', asyn
   await expect.poll(async () => (await mill.get(id))?.result).toBe('ada')
   const verbs = (await mill.audit()).rows.map(({ verb }) => verb)
   for (const verb of ['pause', 'resume', 'runNow', 'deleteRecurring', 'seal', 'start']) expect(verbs).toContain(verb)
+  expect((await mill.audit({ verb: 'send' })).rows).toMatchObject([
+    { actor: 'ada', role: 'admin', target: `job ${id}`, before: 'blocked', after: 'blocked, event approved' },
+  ])
 })
 
 test('what a user gives wrongly is refused in a sentence, and changes nothing', async () => {

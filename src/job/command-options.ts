@@ -43,6 +43,7 @@ const COMMAND_FIELDS: Fields['fields'] = {
   reason: (value) => textProblem(value, REASON_MAX, 'text'),
 }
 const COMMITS_BY_ITSELF = 'the command commits by itself'
+const NO_TX = { tx: COMMITS_BY_ITSELF, trx: COMMITS_BY_ITSELF, transaction: COMMITS_BY_ITSELF }
 
 /** What a command takes. */
 export interface CommandShape {
@@ -50,14 +51,16 @@ export interface CommandShape {
   readonly keepsReason?: boolean | undefined
   /** Fields beside those of every command. */
   readonly more?: Fields['fields'] | undefined
+  /** It takes `tx`: it may join a transaction of the caller. */
+  readonly takesTx?: boolean | undefined
 }
 
 /** Every problem of a command's options. A number is accepted: `ids.map(mill.cancel)` passes the index. */
-export function commandProblems(given: unknown, { keepsReason, more }: CommandShape = {}): Problem[] {
+export function commandProblems(given: unknown, { keepsReason, more, takesTx }: CommandShape = {}): Problem[] {
   if (given === undefined || typeof given === 'number') return []
   const problems = checkFields(given, 'options', {
     fields: { ...COMMAND_FIELDS, ...more },
-    foreignNames: { tx: COMMITS_BY_ITSELF, trx: COMMITS_BY_ITSELF, transaction: COMMITS_BY_ITSELF, by: 'use actor' },
+    foreignNames: { ...(takesTx === true ? {} : NO_TX), by: 'use actor' },
     meant: (value) => (typeof value === 'string' ? `{ actor: ${show(value)} }` : undefined),
   })
   if (problems.length > 0) return problems

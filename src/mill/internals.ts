@@ -1,3 +1,5 @@
+import type { CommandOptions } from '../job/command-options.js'
+import type { EnqueueOptions, Handle } from '../job/enqueue.js'
 import type { RedactRule } from '../job/secrets/redact.js'
 import type { Log } from '../world/log.js'
 import type { Registry } from '../job/definition/registry.js'
@@ -16,6 +18,13 @@ export interface MillInternals {
   readonly redact: readonly RedactRule[]
   /** The mill has keys: jobs whose names are not registered may be encrypted. */
   readonly hasKeys: boolean
+  /** Enqueues a job for a user, with its row of the audit trail in the same transaction. */
+  readonly enqueueBy: (
+    by: CommandOptions,
+    name: string,
+    payload: unknown,
+    options: EnqueueOptions,
+  ) => Promise<Handle<unknown>>
   /** How long a row of the audit trail is kept. */
   readonly auditKeepMs: () => number
   /** Calls back when the mill begins to close, and waits for it. Returns a function that takes that back. */

@@ -199,7 +199,12 @@ export interface InsertOptions {
   readonly claim?: Claim | undefined
   /** How long a replaced job, which is cancelled, is kept. */
   readonly keepCancelledMs: number
+  /** Written into the audit trail with the jobs: a row for each. */
+  readonly audit?: AuditNote | undefined
 }
+
+/** What an insert has of its caller: the claim of a handler, the user who enqueues through the dashboard. */
+export type InsertedBy = Pick<InsertOptions, 'claim' | 'audit'>
 
 export interface Inserted {
   readonly id: string

@@ -178,6 +178,8 @@ export interface NewEvent {
   readonly eventId: string | null
   /** A function, where only the store knows the job's name: it is called before anything is written, and may refuse. */
   readonly payload: Encoded | ((jobName: string) => Encoded)
+  /** Written into the audit trail with the event. */
+  readonly audit?: AuditNote | undefined
 }
 
 /** An event whose payload is encoded. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { AuditNote } from '../../src/job/command-options.js'
 import type { AuditRow } from '../../src/store/observing/audit.js'
+import type { Inserted, NewJob } from '../../src/store/store.js'
 import { contract } from './fixture.js'
 import type { ContractCase, ContractFixture } from './fixture.js'
 import { planned } from './schedule-fixture.js'
+import { sent, waiting } from './workflow-fixture.js'
 
 /** The audit trail: a command with an actor writes a row in its own transaction. */
 export const auditCases: readonly ContractCase[] = [
@@ -53,6 +55,29 @@ export const auditCases: readonly ContractCase[] = [
       'ada (admin) pause queue default 1: open → paused, because late',
       `ada (admin) pauseUntil queue default 1: paused → paused until ${until}, because late`,
       `ada (admin) resume queue default 1: paused until ${until} → open, because late`,
+    ])
+  }),
+
+  contract('an event of a workflow writes its row when it is sent, and none when it is refused', async (b) => {
+    const { id } = await waiting(b)
+    const audit = by('send')
+    assert.equal(await sent(b, id, { eventId: 'one', audit }), 'sent')
+    assert.equal(await sent(b, id, { eventId: 'one', audit }), 'known')
+    assert.equal(await sent(b, await b.one({ name: 'other' }), { audit }), 'plain')
+    assert.deepEqual((await trail(b)).map(shown), [
+      `ada (admin) send job ${id} 1: blocked → blocked, event go, because late`,
+    ])
+  }),
+
+  contract('an enqueue with an actor writes a row for each job, also where the key is taken', async (b) => {
+    const insert = (jobs: readonly NewJob[], onDuplicate: 'return' | 'reject'): Promise<readonly Inserted[]> =>
+      b.store.jobs.insertJobs(jobs, { onDuplicate, keepCancelledMs: Infinity, audit: by('enqueue') })
+    const first = await insert([b.job(), b.job({ key: 'k' })], 'return')
+    const again = await insert([b.job({ key: 'k' })], 'return')
+    await assert.rejects(insert([b.job(), b.job({ key: 'k' })], 'reject'))
+    assert.deepEqual((await trail(b)).map(shown).reverse(), [
+      ...first.map(({ id }) => `ada (admin) enqueue job ${id} 1: null → null, because late`),
+      ...again.map(({ id }) => `ada (admin) enqueue job ${id} 0: null → null, because late`),
     ])
   }),
 

@@ -36,6 +36,21 @@ export const transactionWorkflowCases: readonly TransactionCase[] = [
     assert.deepEqual(await inbox(b, only(await b.claim(await b.worker()))), [['event', 'go', '"p"', null]])
   }),
 
+  transactionCase('the audit row of an event commits and rolls back with it', async (b) => {
+    const { id } = await waiting(b)
+    const audit = { actor: 'ada', role: null, verb: 'send', reason: null, keepMs: 60_000 }
+    for (const end of ['rollBack', 'commit'] as const) {
+      const transaction = await b.openTransaction()
+      await b.store.transactions.sendEventIn(transaction.tx, event(id, { audit }))
+      await transaction[end]()
+      const { rows } = await b.store.observing.readAudit({ limit: 9, cursor: null })
+      assert.deepEqual(
+        rows.map(({ target, after }) => [target, after]),
+        end === 'commit' ? [[`job ${id}`, 'blocked, event go']] : [],
+      )
+    }
+  }),
+
   transactionCase('an event that is refused in a transaction leaves the rest of it', async (b) => {
     const [id, plain] = [await workflow(b), await b.one({ name: 'other' })]
     const { tx, commit } = await b.openTransaction()

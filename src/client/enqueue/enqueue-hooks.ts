@@ -10,7 +10,7 @@ import type { Registered, Registry } from '../../job/definition/registry.js'
 import { isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { allOrUnknown, thenOrRetry } from '../../store/unknown-outcome.js'
 import type { CalledBy } from '../../job/definition/stored-options.js'
-import type { Claim, InsertOptions, NewJob, Store } from '../../store/store.js'
+import type { InsertedBy, InsertOptions, NewJob, Store } from '../../store/store.js'
 import { readBulkOptions, BULK_MAX, copyPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
 import type { FlowGraph } from '../flow/flow.js'
@@ -27,7 +27,7 @@ export interface EnqueueVerbs {
     job: Enqueueable,
     payload: unknown,
     options: EnqueueOptions | undefined,
-    claim?: Claim,
+    by?: InsertedBy,
   ): Promise<Handle<unknown>>
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]>
   schedule(
@@ -94,12 +94,12 @@ function verbsThroughHooks(
 ): EnqueueVerbs {
   const pass = (call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> => passAll(hooks, call, insert, parts)
   return {
-    enqueue: (job, payload, options, claim) => {
+    enqueue: (job, payload, options, by) => {
       const own = copyOrEmpty(options)
       return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
         const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          thenOrRetry(client.enqueue(job, hookedCall.payloads[0], one?.options, claim), (handle) => [handle])
+          thenOrRetry(client.enqueue(job, hookedCall.payloads[0], one?.options, by), (handle) => [handle])
         return firstHandle(pass({ verb: 'enqueue', ...hookedCall.call }, insert))
       })
     },

@@ -10,7 +10,7 @@ import type { CalledBy } from '../../job/definition/stored-options.js'
 import type { Registered, Registry } from '../../job/definition/registry.js'
 import type { OnDuplicate } from '../../job/rules/unique.js'
 import { thenOrRetry } from '../../store/unknown-outcome.js'
-import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../../store/store.js'
+import type { Inserted, InsertedBy, InsertOptions, NewJob, Store } from '../../store/store.js'
 import type { WhenDone } from '../../store/groups.js'
 import type { World } from '../../world/world.js'
 import { readBulkOptions, BULK_MAX, copyPayloads, prepareMany, prepareManySync } from './bulk.js'
@@ -53,11 +53,11 @@ export class Enqueuer {
     job: Enqueueable,
     payload: unknown,
     callerOptions: EnqueueOptions | undefined,
-    claim: Claim | undefined,
+    by: InsertedBy | undefined,
   ): Promise<Handle<unknown>> {
     const options = copyOptions(callerOptions)
     const make = (): Item => ({ registered: this.#lookUp(job), payload, options })
-    return this.#one(make, options, options?.onDuplicate ?? 'return', claim)
+    return this.#one(make, options, options?.onDuplicate ?? 'return', by)
   }
 
   schedule(
@@ -168,20 +168,20 @@ export class Enqueuer {
     make: () => Item,
     options: EnqueueOptions | undefined,
     onDuplicate: OnDuplicate,
-    claim: Claim | undefined,
+    by: InsertedBy | undefined,
   ): Promise<Handle<unknown>> {
     const tx = txOf(options)
-    if (tx === undefined) return this.#oneAsync(make, onDuplicate, claim)
+    if (tx === undefined) return this.#oneAsync(make, onDuplicate, by)
     const item = make()
     const row = rowOrThrow(item, requireSync(item.registered, this.#prepare(item)))
-    const inserting = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, claim))
+    const inserting = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, by))
     return thenSync(inserting, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
   }
 
-  async #oneAsync(make: () => Item, onDuplicate: OnDuplicate, claim: Claim | undefined): Promise<Handle<unknown>> {
+  async #oneAsync(make: () => Item, onDuplicate: OnDuplicate, by: InsertedBy | undefined): Promise<Handle<unknown>> {
     const item = make()
     const prepared = await this.#prepare(item)
-    const options = insertOptions(item.registered, onDuplicate, claim)
+    const options = insertOptions(item.registered, onDuplicate, by)
     return this.#insert(
       [rowOrThrow(item, prepared)],
       options,
@@ -269,8 +269,8 @@ export class Enqueuer {
   }
 }
 
-function insertOptions(registered: Registered, onDuplicate: OnDuplicate, claim: Claim | undefined): InsertOptions {
-  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, claim }
+function insertOptions(registered: Registered, onDuplicate: OnDuplicate, by: InsertedBy | undefined): InsertOptions {
+  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, ...by }
 }
 
 function withoutProblems(context: CaptureResult | undefined): CaptureResult | undefined {

@@ -10,8 +10,9 @@ import {
   UnknownEventError,
 } from '../../errors.js'
 import type { Problem } from '../../errors.js'
+import { commandProblems, toGiven } from '../../job/command-options.js'
+import type { AuditNote, CommandOptions } from '../../job/command-options.js'
 import { EVENT } from '../../job/definition/brands.js'
-import { checkFields } from '../../job/definition/check-fields.js'
 import { isKey } from '../../job/definition/check-options.js'
 import type { Registry } from '../../job/definition/registry.js'
 import { checkPayload } from '../../job/definition/schema.js'
@@ -28,8 +29,8 @@ import { checkId } from '../check-arguments.js'
 import { requireSyncCheck, thenSync } from '../enqueue/in-transaction.js'
 import { encodeBounded } from '../enqueue/prepare.js'
 
-/** The options of one event. */
-export interface SendOptions {
+/** The options of one event. With an actor, the event has a row of the audit trail in its transaction. */
+export interface SendOptions extends CommandOptions {
   /** A second event of this id to the same workflow is not written: 1 to 200 characters. */
   readonly id?: string | undefined
   /** The handle of your own open transaction: the event is sent if and only if that commits. */
@@ -48,6 +49,8 @@ export interface SendParts {
   readonly store: Store
   readonly registry: Registry
   readonly codec: Codec
+  /** How long a row of the audit trail is kept. */
+  readonly auditKeepMs: number
 }
 
 /** Checks, encodes and sends. With `tx` everything is done in the call, synchronously where the handle is. */
@@ -59,7 +62,7 @@ export function sendEvent(
   options: SendOptions | undefined,
 ): Promise<boolean> {
   if (txIn(options) === undefined) return sendLater(parts, to, given, payload, options)
-  const { event, target, eventId } = readArguments(parts, to, given, options)
+  const { event, target, eventId, audit } = readArguments(parts, to, given, options)
   const encode = (name: string): Encoded => {
     refuseUndeclared(parts.registry, name, event)
     return encodeEvent(parts, name, event, payload)
@@ -75,6 +78,7 @@ export function sendEvent(
     name: event.name,
     eventId,
     payload: encoded,
+    audit,
   })
   return thenSync(sent, answerOf)
 }
@@ -90,13 +94,13 @@ async function sendLater(
   payload: unknown,
   options: SendOptions | undefined,
 ): Promise<boolean> {
-  const { event, target, eventId } = readArguments(parts, to, given, options)
+  const { event, target, eventId, audit } = readArguments(parts, to, given, options)
   // Encoded with the codec of its job, whose name only the store knows.
   const name = 'name' in target ? target.name : (await parts.store.jobs.readJobs([target.id]))[0]?.name
   refuseUndeclared(parts.registry, name, event)
   const encoded = encodeEvent(parts, name, event, payload)
   refuseWrong(event, await checkPayload({ input: event.schema }, payload))
-  const written = parts.store.workflows.sendEvent({ to: target, name: event.name, eventId, payload: encoded })
+  const written = parts.store.workflows.sendEvent({ to: target, name: event.name, eventId, payload: encoded, audit })
   return thenOrRetry(written, (sent) => answerOf(sent, 'id' in target ? target.id : undefined))
 }
 
@@ -104,6 +108,7 @@ interface ReadArguments {
   readonly event: AnyEvent
   readonly target: NewEvent['to']
   readonly eventId: string | null
+  readonly audit: AuditNote | undefined
 }
 
 function readArguments(
@@ -112,12 +117,17 @@ function readArguments(
   given: unknown,
   options: SendOptions | undefined,
 ): ReadArguments {
-  const problems: Problem[] = options === undefined ? [] : checkFields(options, 'options', SEND_OPTIONS)
+  const problems: readonly Problem[] = commandProblems(options, SEND_SHAPE)
   if (problems.length > 0) throw new InvalidOptionsError('send()', problems)
-  return { target: targetOf(parts.registry, to), event: eventOf(parts.registry, given), eventId: options?.id ?? null }
+  return {
+    target: targetOf(parts.registry, to),
+    event: eventOf(parts.registry, given),
+    eventId: options?.id ?? null,
+    audit: toGiven('send', options, parts.auditKeepMs).audit,
+  }
 }
 
-const SEND_OPTIONS = { fields: { id: isKey, tx: () => undefined } }
+const SEND_SHAPE = { takesTx: true, more: { id: isKey, tx: () => undefined } } as const
 
 function targetOf(registry: Registry, to: SendTarget): NewEvent['to'] {
   if (typeof to === 'string') return { id: checkId(to) }

@@ -4,7 +4,7 @@ import type { Numeric } from '../rows/columns.js'
 import { AUDIT_TRIM } from '../observing/audit.js'
 import type { AuditNote } from '../../job/command-options.js'
 import type { AuditEntry, AuditPage, AuditQuery, AuditRow } from '../observing/audit.js'
-import type { GuardedChange, JobRow } from '../store.js'
+import type { GuardedChange, Inserted, JobRow } from '../store.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
@@ -30,6 +30,13 @@ export function entryOf(
   after: string | null,
 ): readonly AuditEntry[] {
   return note === undefined ? [] : [{ ...note, target, count: 1, before, after }]
+}
+
+/** The rows of an insert. A job that was there before has one too, with a count of 0. */
+export function entriesOfInsert(note: AuditNote | undefined, inserted: readonly Inserted[]): readonly AuditEntry[] {
+  return inserted.flatMap(({ id, isNew }) =>
+    entryOf(note, `job ${id}`, null, null).map((entry) => ({ ...entry, count: isNew ? 1 : 0 })),
+  )
 }
 
 /** The row of a command that changed a job. `after`: the job as it was written; undefined when it was deleted. */

@@ -91,6 +91,7 @@ export function* sendEvent(at: At, event: NewEvent, isLater = false): Verb<Sent>
   if (isLater) yield* awaited(at.run('noteWake', job.ref))
   else if (job.waits?.includes(waitName('event', event.name)) === true) yield* awaited(at.wakeWorkflows([job.ref]))
   at.note(isLater ? { dueInMs: 0, requested: true } : { requested: true })
+  yield* writeAudit(at, entryOf(event.audit, `job ${id}`, job.state, `${job.state}, event ${event.name}`))
   return answer('sent')
 }
 

@@ -137,16 +137,15 @@ function changeOf({
   }
 }
 
-/** The engine writes no row of the trail for an event, so it is written here, before: a trail without an event is better than the reverse. */
 async function sendEvent(
   mill: Parts['mill'],
   target: string,
   { event, payload }: ActArguments,
-  _given: Given,
+  given: Given,
 ): Promise<boolean> {
   if (event === undefined) throw new Refusal('bad-request', 'The name of the event is missing.')
   const value = payload === undefined || payload === '' ? undefined : fromJson(payload, 'payload')
-  return mill.send(target, event as never, value as never)
+  return mill.send(target, event, value, given)
 }
 
 function fromJson(text: string, what: string): unknown {
@@ -303,7 +302,6 @@ async function onBulk(parts: Parts, { verb, target }: ActRequest, given: Given, 
   return answer(true, 'It runs.', { id: bulk.id, count: bulk.total.n })
 }
 
-/** The engine writes no row of the trail for an enqueue: the row follows the job. */
 async function enqueue(
   { mill, internals }: Parts,
   { target, args = {} }: ActRequest,
@@ -312,7 +310,7 @@ async function enqueue(
   if (!mill.has(target)) throw new Refusal('not-found', `No job ${target} is registered in this process.`)
   const { payload, queue, priority, labels, title, key, group, dueAt } = args
   const value = payload === undefined || payload === '' ? undefined : fromJson(payload, 'payload')
-  const handle = await mill.enqueue(target, value, {
+  const handle = await internals.enqueueBy(given, target, value, {
     ...(queue === undefined ? {} : { queue }),
     ...(priority === undefined ? {} : { priority }),
     ...(labels === undefined ? {} : { labels: [...labels] }),
@@ -320,17 +318,6 @@ async function enqueue(
     ...(key === undefined ? {} : { key }),
     ...(group === undefined ? {} : { group }),
     ...(dueAt === undefined ? {} : { at: new Date(dueAt) }),
-  })
-  await internals.store.observing.addAudit({
-    actor: given.actor,
-    role: given.role,
-    verb: 'enqueue',
-    reason: given.reason ?? null,
-    keepMs: internals.auditKeepMs(),
-    target: `job ${handle.id}`,
-    count: handle.isNew ? 1 : 0,
-    before: null,
-    after: null,
   })
   const text = handle.isNew
     ? `Enqueued ${target} ${short(handle.id)}.`

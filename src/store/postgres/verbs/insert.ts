@@ -3,6 +3,7 @@ import { cannotConflict } from '../../conflicts.js'
 import { hasParents, isOpen, nameOf } from '../../links.js'
 import type { InsertResult } from '../../links.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
+import { entriesOfInsert, writeAudit } from '../../verbs/audit.js'
 import { admitMembers, haveMembers } from '../../verbs/groups.js'
 import { findParents, linkJobs } from '../../verbs/links.js'
 import type { FoundParents } from '../../verbs/links.js'
@@ -17,6 +18,16 @@ import type { PlannedJob } from './write.js'
 
 /** Inserts all jobs or none; within a transaction if that takes more than one statement. */
 export async function insertJobs(
+  session: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly Inserted[]> {
+  const inserted = await insertAll(session, jobs, options)
+  if (options.audit !== undefined) await awaitVerb(writeAudit(session, entriesOfInsert(options.audit, inserted)))
+  return inserted
+}
+
+async function insertAll(
   session: Session,
   jobs: readonly NewJob[],
   options: InsertOptions,

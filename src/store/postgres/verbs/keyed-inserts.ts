@@ -35,8 +35,8 @@ export class KeyedInserts {
   /** Undefined: this insert is not of that kind. */
   callFor(jobs: readonly NewJob[], options: InsertOptions): Call<readonly Inserted[]> | undefined {
     const [job] = jobs
-    if (job === undefined || jobs.length > 1 || options.claim !== undefined || !hasNoParentOrGroup(job))
-      return undefined
+    if (job === undefined || jobs.length > 1 || !hasNoParentOrGroup(job)) return undefined
+    if (options.claim !== undefined || options.audit !== undefined) return undefined
     const call = { job, options }
     return {
       ids: [job.id],

@@ -28,7 +28,8 @@ function weigh(payload: Encoded): number {
 
 /** Whether one statement is enough: nothing has to be read first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
-  return options.claim === undefined && jobs.every(isPlainJob) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+  if (options.claim !== undefined || options.audit !== undefined) return false
+  return jobs.every(isPlainJob) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
 }
 
 export function asNew({ id }: NewJob): Inserted {

@@ -134,7 +134,9 @@ function mainFile(handle: SqliteDatabase): string {
  */
 export class CallerStatements extends Statements {
   protected override prepare(sql: string): SqliteStatement {
-    const statement: SqliteStatement & StatementSettings = super.prepare(sql.replaceAll('millrace_', 'main.millrace_'))
+    // An index is named without its schema.
+    const named = sql.replaceAll(/(?<!indexed by )millrace_/g, 'main.millrace_')
+    const statement: SqliteStatement & StatementSettings = super.prepare(named)
     statement.safeIntegers?.(false)
     statement.setReadBigInts?.(false)
     statement.setReturnArrays?.(false)

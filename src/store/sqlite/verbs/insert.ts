@@ -4,6 +4,7 @@ import { hasParents } from '../../links.js'
 import type { InsertResult } from '../../links.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
 import { insertConflicting } from '../../verbs/conflicts.js'
+import { entriesOfInsert, writeAudit } from '../../verbs/audit.js'
 import { admitMembers, haveMembers } from '../../verbs/groups.js'
 import { findParents, linkJobs } from '../../verbs/links.js'
 import { runVerb } from '../../verbs/verb.js'
@@ -27,6 +28,8 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   if (links !== undefined && parents !== undefined) runVerb(linkJobs(links, jobs, inserted, parents))
   linkSuccessors(session, inserted, now)
   countMoves(session)
+  if (options.audit !== undefined)
+    runVerb(writeAudit(new SessionAt(session, now), entriesOfInsert(options.audit, inserted)))
   return inserted
 }
 

@@ -47,7 +47,7 @@ import { Recursion } from './mill/recursion.js'
 import { UnregisteredJobs } from './mill/unregistered.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, queueLimitsOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
-import { recurringOf } from './mill/recurring.js'
+import { decodeFor, recurringOf } from './mill/recurring.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
 import { upcomingBins } from './schedule/upcoming-bins.js'
@@ -167,7 +167,14 @@ class Millrace implements Omit<
         timers: world.timers,
         strayError: (running, error) => events.strayError(running, error),
       })
-    this.#hooksAndContext = withHooksAndContext(options, { events: this.#transitions.around(events), executor })
+    this.#hooksAndContext = withHooksAndContext(options, {
+      events: this.#transitions.around(events),
+      executor,
+      written: {
+        handle: (id) => this.#client.handle(id),
+        decode: (name, payload, version) => decodeFor(registry, name, payload, version),
+      },
+    })
     this.#events = this.#hooksAndContext.events
     this.#unregistered = new UnregisteredJobs(registry, log)
     this.#recursion = new Recursion(world.clock, log)

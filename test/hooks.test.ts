@@ -556,6 +556,128 @@ describe('the settle hook', () => {
   })
 })
 
+describe('the enqueue hook, for jobs that no call enqueues,', () => {
+  const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined }
+
+  test('is called with the ticks of a schedule and with what follows a group, and gets their handles', async () => {
+    const calls: EnqueueCall[] = []
+    const ids: string[] = []
+    const hooks: Hooks = {
+      enqueue: async (call, next) => {
+        if (call.verb === 'enqueue') return next()
+        calls.push(call)
+        for (const { id } of await next()) ids.push(id)
+      },
+    }
+    const t = await testing({ jobs: [echo], hooks })
+    await t.mill.recurring('beat', echo, 'tick', { every: '1h' }, { labels: ['r'], queue: 'clock' })
+    const group = t.mill.group('g', { whenDone: [echo, 'all', { key: 'k', title: 'end' }] })
+    await t.mill.enqueue(echo, 'member', { group: 'g' })
+    await group.seal()
+    await t.drain()
+    await t.advance('1h')
+    await t.mill.schedules.runNow('beat')
+    const tick = { payload: 'tick', options: { queue: 'clock', labels: ['r'] } }
+    const end = { payload: 'all', options: { queue: 'default', key: 'k', title: 'end' } }
+    expect(calls).toEqual([
+      { verb: 'whenDone', group: 'g', job: 'echo', queue: 'default', items: [end] },
+      { verb: 'tick', schedule: 'beat', job: 'echo', queue: 'clock', items: [tick] },
+      { verb: 'tick', schedule: 'beat', job: 'echo', queue: 'clock', items: [tick] },
+    ])
+    const written = await Promise.all(ids.map(async (id) => (await t.mill.get(id))?.payload))
+    expect(written).toEqual(['all', 'tick', 'tick'])
+    await t.close()
+  })
+
+  test('is called in the context that was captured for the job, and not in that of the commit that woke the engine', async () => {
+    const tenant = new AsyncLocalStorage<string>()
+    const other = new AsyncLocalStorage<string>()
+    const seen: string[] = []
+    const hooks: Hooks = {
+      enqueue: (call, next) => {
+        if (call.verb === 'whenDone') seen.push(`${call.group} ${tenant.getStore()} ${other.getStore()}`)
+        return next()
+      },
+    }
+    const mill = await started({ jobs: [echo], hooks, capture: { tenant } })
+    const seal = (name: string): Promise<unknown> => mill.group(name, { whenDone: [echo, name] }).seal()
+    await other.run('unrelated', async () => {
+      await tenant.run('acme', () => seal('a'))
+      await seal('b')
+    })
+    await vi.waitFor(() => expect(seen).toHaveLength(2))
+    expect(seen.toSorted()).toEqual(['a acme undefined', 'b undefined undefined'])
+  })
+
+  test('stops no schedule and no other hook: what it throws, rejects with or overrides is logged', async () => {
+    const lines: string[] = []
+    const seen: string[] = []
+    const error: Logger['error'] = (fields) => void lines.push((fields as { err: Error }).err.message)
+    const note = (text: string): Hooks => ({ enqueue: (call, next) => (seen.push(`${text} ${call.verb}`), next()) })
+    const hooks: Hooks[] = [
+      {
+        enqueue: () => {
+          throw new Error('thrown')
+        },
+      },
+      { enqueue: () => Promise.reject(new Error('rejected')) },
+      { enqueue: () => undefined },
+      { enqueue: (_, next) => next({ queue: 'slow' }) },
+      { enqueue: (_, next) => next().then(() => Promise.reject(new Error('late'))) },
+      note('last'),
+    ]
+    const t = await testing({ jobs: [echo], hooks, logger: { ...quiet, error } })
+    await t.mill.recurring('beat', echo, 1, { every: '1h' })
+    await t.advance('2h')
+    await t.mill.group('g', { whenDone: [echo, 2] }).seal()
+    await t.drain()
+    expect(seen).toEqual(['last tick', 'last tick', 'last whenDone'])
+    const records = []
+    for await (const { payload, queue, state } of t.mill.find()) records.push(`${String(payload)} ${queue} ${state}`)
+    expect(records.toSorted()).toEqual(['1 default done', '1 default done', '2 default done'])
+    expect([...new Set(lines)].toSorted()).toEqual([
+      'hooks.enqueue ended without calling next(); throw an error to refuse',
+      expect.stringMatching(/^hooks.enqueue gave options to next\(\) .* where call.verb is 'tick'$/),
+      expect.stringMatching(/^hooks.enqueue gave options to next\(\) .* where call.verb is 'whenDone'$/),
+      'late',
+      'rejected',
+      'thrown',
+    ])
+    await t.close()
+  })
+
+  test('gets what an encrypted job was given, and undefined for a payload that does not decode', async () => {
+    const seen: unknown[] = []
+    const hooks: Hooks = {
+      enqueue: (call, next) => (seen.push([call.verb, call.items.map(({ payload }) => payload)]), next()),
+    }
+    const secret = job('secret', { run: async (p: unknown) => p, encrypt: true })
+    const encryption = { current: 'a', keys: { a: Buffer.alloc(32, 1).toString('base64') } }
+    const unreadable = job('unreadable', {
+      run: async (p: unknown) => p,
+      codec: {
+        encode: () => '1',
+        decode: () => {
+          throw new Error('no')
+        },
+      },
+    })
+    const t = await testing({ jobs: [secret, unreadable], hooks, encryption })
+    await t.mill.recurring('beat', secret, { pin: 1 }, { every: '1h' })
+    await t.mill.group('g', { whenDone: [secret, { pin: 2 }] }).seal()
+    await t.drain()
+    await t.advance('1h')
+    await t.mill.group('h', { whenDone: [unreadable, 3] }).seal()
+    await t.drain()
+    expect(seen).toEqual([
+      ['whenDone', [{ pin: 2 }]],
+      ['tick', [{ pin: 1 }]],
+      ['whenDone', [undefined]],
+    ])
+    await t.close()
+  })
+})
+
 test('the testing kit calls the hooks too', async () => {
   const seen: string[] = []
   const hooks: Hooks = {

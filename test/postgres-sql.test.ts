@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { job, millrace } from '../src/index.js'
-import type { Context, JobFilter, JobRecord, Mill } from '../src/index.js'
+import { job, millrace, Snooze } from '../src/index.js'
+import type { Context, Hooks, JobFilter, JobRecord, Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 
@@ -76,6 +76,41 @@ describe('a job from SQL', () => {
     expect(ran).toEqual([{ payload: { to: 'ada', n: [1, 2.5, null] }, id }])
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect(Math.abs(Number.parseInt(id.replace('-', '').slice(0, 12), 16) - Date.now())).toBeLessThan(60_000)
+  })
+
+  test('is passed to the enqueue hook when a worker begins it for the first time, and not again for a retry', async () => {
+    const calls: unknown[] = []
+    const tries = job('tries', {
+      run: async (_: unknown, ctx: Context) => {
+        calls.push(`attempt ${ctx.attempt}`)
+        if (calls.length < 3) throw new Snooze(1)
+        if (ctx.attempt === 1) throw new Error('again')
+      },
+      retry: { limit: 1, backoff: () => 0 },
+    })
+    const hooks: Hooks = {
+      enqueue: async (call, next) => {
+        calls.push(call)
+        await next()
+      },
+    }
+    const hooked = await millrace({
+      store: postgres(database.url, { schema: SCHEMA }),
+      jobs: [tries],
+      logger: false,
+      poll: '10m',
+      hooks,
+    })
+    try {
+      await hooked.start()
+      const id = await add(`'tries', '{"a": 1}', queue => 'q', labels => array['x'], title => 't', key => 'k'`)
+      await hooked.handle(id).result()
+      const options = { queue: 'q', key: 'k', title: 't', labels: ['x'] }
+      const call = { verb: 'sql', job: 'tries', queue: 'q', items: [{ payload: { a: 1 }, options }] }
+      expect(calls).toEqual([call, 'attempt 1', 'attempt 1', 'attempt 2'])
+    } finally {
+      await hooked.close({ deadline: 0 })
+    }
   })
 
   test('is enqueued by a trigger, with its row, and not when that is rolled back', async () => {

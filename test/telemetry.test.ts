@@ -121,6 +121,37 @@ test('a send names the queue of the definition, unless its options name another'
   expect(spans.map(({ attributes }) => attributes['messaging.destination.name'])).toEqual(names)
 })
 
+test('the job of a tick, and what follows a group, have a send span in the trace that their runs are in', async () => {
+  const mail = job('mail', async (to: string) => to)
+  mill = await millrace({ store: ':memory:', logger: false, jobs: [mail], hooks: telemetry() })
+  const { context } = Reflect.get(globalThis, API) as {
+    context: { with: <T>(active: string, call: () => T) => T }
+  }
+  const opened = mill
+  await context.with('setup', () => opened.recurring('beat', mail, 'a', { every: '1h' }, { queue: 'clock' }))
+  await context.with('request', () => opened.group('g', { whenDone: [mail, 'b'] }).seal())
+  await mill.start()
+  await mill.schedules.runNow('beat')
+  await expect.poll(() => spans.map(({ isEnded }) => isEnded)).toEqual([true, true, true, true])
+  expect(spans.map(({ name, parent }) => `${name} in ${parent}`).toSorted()).toEqual([
+    'process clock in setup',
+    'process default in request',
+    'send clock in setup',
+    'send default in request',
+  ])
+  const attributesOf = (name: string): object => spans.find((span) => span.name === name)?.attributes ?? {}
+  expect(attributesOf('send clock')).toMatchObject({ 'millrace.enqueued_by': 'tick', 'millrace.schedule': 'beat' })
+  expect(attributesOf('send default')).toMatchObject({ 'millrace.enqueued_by': 'whenDone', 'millrace.group': 'g' })
+  for (const queue of ['clock', 'default'])
+    expect(attributesOf(`send ${queue}`)).toHaveProperty(
+      ['messaging.message.id'],
+      Reflect.get(attributesOf(`process ${queue}`), 'messaging.message.id'),
+    )
+  const counts = measured.filter(([name]) => name === 'messaging.client.sent.messages')
+  expect(counts.map(([, count]) => count)).toEqual([1, 1])
+  expect(measured.filter(([name]) => name === 'messaging.client.operation.duration')).toEqual([])
+})
+
 test('without OpenTelemetry the hooks change nothing', async () => {
   Reflect.deleteProperty(globalThis, API)
   const echo = job('echo', async (text: string) => text)

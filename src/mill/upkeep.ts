@@ -46,6 +46,7 @@ export function promotePartsOf({
     world,
     store,
     registry,
+    followedUp: (group, job) => events.enqueued([job], { verb: 'whenDone', group }),
     cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
     storeFailed: (what, error) => events.storeFailed(what, error),
   }

@@ -37,9 +37,15 @@ export interface ShownAttempt {
   readonly within: (<T>(call: () => T) => T) | undefined
 }
 
+/** What of the engine enqueued a job without a call of the app. */
+export type EnqueuedBy =
+  | { readonly verb: 'tick'; readonly schedule: string }
+  | { readonly verb: 'whenDone'; readonly group: string }
+
 /** The events of the engine's parts, turned into log lines. */
 export interface EngineEvents {
-  enqueued(jobs: readonly NewJob[]): void
+  /** `by`: what of the engine enqueued them; undefined for a call. */
+  enqueued(jobs: readonly NewJob[], by?: EnqueuedBy): void
   /** A command, or the expiry of its time, moved a job that no worker holds. */
   changed(
     job: { readonly id: string; readonly name: string; readonly queue: string },

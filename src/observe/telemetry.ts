@@ -22,7 +22,7 @@ export function telemetry(): Hooks {
   return {
     enqueue: (call, next) => {
       const attributes = { ...common(queueOf(call)), ...SEND, 'millrace.job': call.job }
-      const begun = now()
+      const begun = WRITTEN.has(call.verb) ? undefined : now()
       const run = (span?: Span): unknown => {
         span?.setAttribute('messaging.batch.message_count', call.items.length)
         // Called within this turn: with `tx` the jobs must be written before anything is awaited.
@@ -42,7 +42,8 @@ export function telemetry(): Hooks {
           },
         )
       }
-      return inSpan(tracer(), `send ${queueOf(call)}`, { kind: PRODUCER, attributes }, run)
+      const options = { kind: PRODUCER, attributes: { ...attributes, ...causeOf(call) } }
+      return inSpan(tracer(), `send ${queueOf(call)}`, options, run)
     },
 
     start: (ctx, next) => {
@@ -86,6 +87,17 @@ function ofAttempt(attributes: Attributes, { id, attempt, tick }: Context): Attr
   return { ...attributes, 'messaging.message.id': id, 'millrace.attempt': attempt, ...schedule }
 }
 
+/** The calls for jobs that the engine or SQL wrote. */
+const WRITTEN: ReadonlySet<EnqueueCall['verb']> = new Set(['tick', 'whenDone', 'sql'])
+
+function causeOf({ verb, schedule, group }: EnqueueCall): Attributes {
+  return {
+    ...(WRITTEN.has(verb) ? { 'millrace.enqueued_by': verb } : {}),
+    ...(schedule === undefined ? {} : { 'millrace.schedule': schedule }),
+    ...(group === undefined ? {} : { 'millrace.group': group }),
+  }
+}
+
 /** The queue of the first item. */
 function queueOf({ items, queue }: EnqueueCall): string {
   return items[0]?.options.queue ?? queue
@@ -107,7 +119,8 @@ function failed(span: Span | undefined, error: unknown): void {
 }
 
 interface Ended {
-  readonly begun: number
+  /** Undefined where the jobs were written before the hook was called: how long that took is not known. */
+  readonly begun: number | undefined
   readonly now: number
   readonly attributes: Attributes
   readonly count: number
@@ -123,6 +136,7 @@ function ended(
   const type = error === undefined ? {} : { 'error.type': error instanceof Error ? error.name : '_OTHER' }
   const full = { ...attributes, ...type }
   instruments[what].add(count, full)
+  if (begun === undefined) return
   const duration = what === 'sent' ? instruments.sendDuration : instruments.processDuration
   duration.record((now - begun) / 1_000, full)
 }

@@ -47,8 +47,8 @@ export class Transitions {
   around(events: EngineEvents): EngineEvents {
     return {
       ...events,
-      enqueued: (jobs) => {
-        events.enqueued(jobs)
+      enqueued: (jobs, by) => {
+        events.enqueued(jobs, by)
         if (this.#isRead) for (const job of jobs) this.#send(this.#enqueued(job))
       },
       changed: (job, to, reason) => {

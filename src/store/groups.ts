@@ -46,6 +46,12 @@ export interface FailedGroups {
   readonly failedGroups: readonly { readonly group: string; readonly error: unknown }[]
 }
 
+/** A `whenDone` job that was written. */
+export interface FollowUp {
+  readonly group: string
+  readonly job: NewJob
+}
+
 /** The `whenDone` job exists already, under the same key or slot: nothing is left to do. */
 export function isDuplicateError(error: unknown): boolean {
   return error instanceof DuplicateKeyError || error instanceof DuplicateJobError

@@ -8,7 +8,7 @@ import type { AttemptStatistics } from '../job/statistics/attempt-statistics.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { Census } from './census.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
-import type { GroupListed, GroupStore, FailedGroups } from './groups.js'
+import type { GroupListed, GroupStore, FailedGroups, FollowUp } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { AuditNote } from '../job/command-options.js'
@@ -293,6 +293,8 @@ export type Changed = 'changed' | 'taken' | 'stale'
 
 export interface Promoted extends FailedGroups {
   readonly promoted: number
+  /** The `whenDone` jobs that this call wrote. */
+  readonly followUps: readonly FollowUp[]
   /** Cancelled because a parent failed, was cancelled or was deleted. */
   readonly cancelledByParents: readonly CancelledByParent[]
   /** More work is left: call again at once. */

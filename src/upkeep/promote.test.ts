@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Registry } from '../job/definition/registry.js'
-import type { GuardedChange, Hint, Promoted, Store } from '../store/store.js'
+import type { GuardedChange, Hint, NewJob, Promoted, Store } from '../store/store.js'
 import { rest, VirtualTime } from '../testing/simulation/virtual-time.js'
 import { systemWorld } from '../world/world.js'
 import { promoteOnce, Promoter } from './promote.js'
 
 const NOTHING: Promoted = {
   promoted: 0,
+  followUps: [],
   again: false,
   expired: [],
   cancelledByParents: [],
@@ -19,7 +20,7 @@ const POLL_MS = 10_000
 function promoting(...answers: readonly (Partial<Promoted> | Error)[]) {
   const time = new VirtualTime(0)
   const system = systemWorld()
-  const seen = { polls: [] as number[], limits: [] as number[], failed: [] as string[], cancelled: [] as string[] }
+  const seen = { polls: [] as number[], limits: [] as number[], failed: [] as string[], reported: [] as string[] }
   const changes: GuardedChange[] = []
   const listeners = new Set<(hint: Hint) => void>()
   let pollMs = POLL_MS
@@ -53,7 +54,8 @@ function promoting(...answers: readonly (Partial<Promoted> | Error)[]) {
     store,
     registry: { keepOf: () => ({ cancelled: 77 }) } as unknown as Registry,
     pollMs: () => pollMs,
-    cancelled: ({ id }: { readonly id: string }, reason: string) => void seen.cancelled.push(`${id}: ${reason}`),
+    followedUp: (group: string, { id }: NewJob) => void seen.reported.push(`${id}: follows ${group}`),
+    cancelled: ({ id }: { readonly id: string }, reason: string) => void seen.reported.push(`${id}: ${reason}`),
     storeFailed: (what: string) => void seen.failed.push(what),
   }
   const hint = (dueInMs: number | null): void => {
@@ -137,6 +139,7 @@ test('a shorter poll interval does not wait for the end of a longer one', async 
 test('expired jobs are cancelled with their keep time, and reported unless another process had moved them', async () => {
   const { parts, seen, changes } = promoting({
     expired: [job('a'), job('taken')],
+    followUps: [{ group: 'f', job: job('next') as unknown as NewJob }],
     cancelledByParents: [{ ...job('child'), reason: 'its parent failed' }],
     failedGroups: [{ group: 'g', error: new Error('no') }],
   })
@@ -147,6 +150,6 @@ test('expired jobs are cancelled with their keep time, and reported unless anoth
     { id: 'a', ...change },
     { id: 'taken', ...change },
   ])
-  expect(seen.cancelled).toEqual(['child: its parent failed', 'a: it expired before it began'])
+  expect(seen.reported).toEqual(['next: follows f', 'child: its parent failed', 'a: it expired before it began'])
   expect(seen.failed).toEqual(['enqueue what follows group "g"'])
 })

@@ -1,6 +1,6 @@
 import type { Registry } from '../job/definition/registry.js'
 import { NO_PICK } from '../job/limits/outage.js'
-import type { Promoted, Store } from '../store/store.js'
+import type { NewJob, Promoted, Store } from '../store/store.js'
 import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
@@ -22,6 +22,8 @@ export interface PromoteParts {
   readonly probeEveryMs?: (() => number) | undefined
   readonly store: Store
   readonly registry: Registry
+  /** Called with each `whenDone` job that was written. */
+  readonly followedUp: (group: string, job: NewJob) => void
   readonly cancelled: (
     job: { readonly id: string; readonly name: string; readonly queue: string },
     reason: string,
@@ -81,6 +83,7 @@ export class Promoter {
 export async function promoteOnce(parts: PromoteParts): Promise<Promoted> {
   const probe = { everyMs: parts.probeEveryMs?.() ?? NO_PICK.everyMs, pick: parts.world.random() }
   const promoted = await parts.store.jobs.promoteJobs(BATCH, probe)
+  for (const { group, job } of promoted.followUps) parts.followedUp(group, job)
   for (const job of promoted.cancelledByParents) parts.cancelled(job, job.reason)
   for (const { group, error } of promoted.failedGroups)
     parts.storeFailed(`enqueue what follows group ${JSON.stringify(group)}`, error)

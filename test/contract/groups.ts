@@ -106,8 +106,14 @@ export const groupsCases: readonly ContractCase[] = [
   }),
 
   contract('an empty group is complete when it is sealed, also without whenDone', async (b) => {
-    await seal(b)
-    assert.equal((await fired(b)).length, 1)
+    await seal(b, { payload: '"end"', key: 'k' })
+    const { followUps } = await b.store.jobs.promoteJobs(10)
+    const [report] = await fired(b)
+    assert.deepEqual(
+      followUps.map(({ group, job }) => [group, job.id, job.name, job.key, job.payload]),
+      [['g', report?.id, 'report', 'k', '"end"']],
+    )
+    assert.deepEqual((await b.store.jobs.promoteJobs(10)).followUps, [])
     assert.equal(await b.store.groups.sealGroup({ group: 'h', whenDone: null }), true)
     await b.store.jobs.promoteJobs(10)
     assert.equal((await b.store.groups.readGroup('h')).completedAt, b.clock.now)
@@ -124,6 +130,7 @@ export const groupsCases: readonly ContractCase[] = [
           options: { onDuplicate: 'reject', keepCancelledMs: Infinity },
         },
       })
+      assert.deepEqual((await b.store.jobs.promoteJobs(10)).followUps, [])
       assert.deepEqual(
         (await fired(b)).map((row) => row.id),
         [there],

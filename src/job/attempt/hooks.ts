@@ -25,6 +25,9 @@ export interface Hooks {
    * Around each call of enqueue, enqueueMany, schedule and sequence, and each node of a flow. `next()` writes the jobs; its argument overrides
    * their options, except `tx`. A hook that throws before `next()` prevents the write. With `tx` it must call `next()` before it
    * awaits anything.
+   *
+   * Called also for jobs that no call enqueues: those of ticks, of `whenDone` and of the SQL function `add_job`. They are written
+   * already: `next()` resolves with their handles, and what the hook throws is logged.
    */
   readonly enqueue?: ((call: EnqueueCall, next: EnqueueNext) => unknown) | undefined
   /**
@@ -38,10 +41,10 @@ export interface Hooks {
 
 /** One call that enqueues. */
 export interface EnqueueCall {
-  readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow' | 'sequence'
+  readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow' | 'sequence' | 'tick' | 'whenDone' | 'sql'
   /** The job's name. */
   readonly job: string
-  /** The queue of the job's definition; `options.queue` of an item overrides it. */
+  /** The queue of the job's definition, which `options.queue` of an item overrides; without a call, the queue that the job is in. */
   readonly queue: string
   /**
    * One item, or all items of a bulk; a flow makes one call for each node. The payload of a sequence is its list. Payloads are not
@@ -50,6 +53,10 @@ export interface EnqueueCall {
   readonly items: readonly EnqueueItem[]
   /** The third argument of `schedule`. */
   readonly when?: unknown
+  /** The schedule of a tick. */
+  readonly schedule?: string | undefined
+  /** The group that `whenDone` follows. */
+  readonly group?: string | undefined
 }
 
 export interface EnqueueItem {

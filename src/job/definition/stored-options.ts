@@ -25,6 +25,8 @@ export interface StoredOptions {
   readonly captured?: Captured | undefined
   /** The unique slot that it took at the enqueue; a retry takes it again. */
   readonly unique?: Pick<UniqueSlotRequest, 'key' | 'while'> | undefined
+  /** The SQL function `add_job` enqueued it. */
+  readonly sql?: true | undefined
   /** The tick that enqueued it. */
   readonly tick?: { readonly schedule: string; readonly at: number } | undefined
   /** The workflow that called or enqueued it. */
@@ -66,6 +68,11 @@ export function labelsOf(text: string | null): readonly string[] {
 /** Whether the options are those of a sequence. Most jobs have none, and then no text is parsed. */
 export function isSequence(text: string | null): boolean {
   return text !== null && text.includes('"sequence":{"total":') && readOptions(text).sequence !== undefined
+}
+
+/** Whether `add_job` enqueued it. */
+export function isOfSql(text: string | null): boolean {
+  return text !== null && text.includes('"sql":true') && readOptions(text).sql === true
 }
 
 export function toStoredValue(codec: Codec, value: unknown): StoredValue {

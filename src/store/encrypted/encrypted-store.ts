@@ -19,6 +19,7 @@ import type { TransactionStore } from '../transaction-store.js'
 import {
   openClaimed,
   openItems,
+  openNewJob,
   openRow,
   openSettled,
   sealItems,
@@ -110,7 +111,11 @@ function jobStore({ store: { jobs }, keys, seals }: Context): JobStore {
     countJobs: (...args) => jobs.countJobs(...args),
     changeJob: (change) => jobs.changeJob(sealChange({ keys, seals }, change)),
     requestChange: (...args) => jobs.requestChange(...args),
-    promoteJobs: (...args) => jobs.promoteJobs(...args),
+    promoteJobs: async (...args) => {
+      const promoted = await jobs.promoteJobs(...args)
+      const followUps = promoted.followUps.map(({ group, job }) => ({ group, job: openNewJob(keys, job) }))
+      return { ...promoted, followUps }
+    },
     pruneJobs: (...args) => jobs.pruneJobs(...args),
     sweepRows: (...args) => jobs.sweepRows(...args),
   }

@@ -74,6 +74,11 @@ export function openRow(keys: Keyring, row: JobRow): JobRow {
   }
 }
 
+/** A job that the store wrote itself, as it was given. Its options stay sealed: `meta` is the only sealed one. */
+export function openNewJob(keys: Keyring, job: NewJob): NewJob {
+  return isSealed(job.payload) ? { ...job, payload: openValue(keys, job.payload, ownerOf(job), 'payload') } : job
+}
+
 /** Its log stays sealed: the worker only appends to it. */
 export function openClaimed<Job extends ClaimedJob>(keys: Keyring, job: Job): Job {
   const { sequence } = job

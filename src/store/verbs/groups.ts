@@ -84,24 +84,35 @@ interface ReadRow {
 
 /**
  * Enqueues the `whenDone` job of a complete group. If a parent existed at the seal and is deleted by now, the job runs
- * without it or is cancelled at once, by the rule of links. Returns the job if it was cancelled.
+ * without it or is cancelled at once, by the rule of links.
  */
 export function* enqueueWhenDone(
   session: VerbSession & JobSteps,
   { job, options }: WhenDone,
   reason: string | null = null,
-): Verb<readonly CancelledByParent[]> {
+): Verb<FollowedUp> {
   try {
     const [one] = yield* awaited(session.insertJobs([job], options))
-    if (reason === null || one?.isNew !== true) return []
+    if (one?.isNew !== true) return NOT_FOLLOWED_UP
+    if (reason === null) return { written: [job], cancelled: [] }
     yield* awaited(session.cancelNew(job, reason))
-    return [{ id: job.id, name: job.name, queue: job.queue, reason }]
+    return { written: [job], cancelled: [{ id: job.id, name: job.name, queue: job.queue, reason }] }
   } catch (error) {
     if (error instanceof ParentMissingError) {
       const left = withoutGone(job, error.missing)
       return yield* enqueueWhenDone(session, { job: left.job, options }, reason ?? left.reason)
     }
     if (!isDuplicateError(error)) throw error
-    return []
+    return NOT_FOLLOWED_UP
   }
 }
+
+/** The `whenDone` job of a group, at most one. */
+export interface FollowedUp {
+  readonly written: readonly NewJob[]
+  /** It was cancelled at once, because a parent was deleted. */
+  readonly cancelled: readonly CancelledByParent[]
+}
+
+/** The group has no `whenDone` job, or another job holds its key or slot. */
+export const NOT_FOLLOWED_UP: FollowedUp = { written: [], cancelled: [] }

@@ -163,7 +163,7 @@ declare
   began constant timestamptz := clock_timestamp();
   now_ms constant bigint := (extract(epoch from began) * 1000)::bigint;
   written constant text := coalesce(${asWritten('add_job.payload::json')}, '{"$":"undefined"}');
-  stored constant json := json_strip_nulls(json_build_object('title', add_job.title, 'labels', to_json(add_job.labels),
+  stored constant json := json_strip_nulls(json_build_object('sql', true, 'title', add_job.title, 'labels', to_json(add_job.labels),
     'retry', case when add_job.retry_limit is not null then json_build_object('limit', add_job.retry_limit) end,
     'timeout', (extract(epoch from add_job.timeout) * 1000)::bigint,
     'meta', case when add_job.meta is not null then json_build_object('text', ${asWritten('add_job.meta')}) end,

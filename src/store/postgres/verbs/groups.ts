@@ -1,9 +1,10 @@
 import { StoreError } from '../../../errors.js'
 import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
-import type { GroupRow, GroupSeal, GroupStore } from '../../groups.js'
+import type { FollowUp, GroupRow, GroupSeal, GroupStore } from '../../groups.js'
 import type { CancelledByParent } from '../../links.js'
 import type { NewJob, Promoted } from '../../store.js'
-import { enqueueWhenDone, readGroup, sealGroup } from '../../verbs/groups.js'
+import { enqueueWhenDone, NOT_FOLLOWED_UP, readGroup, sealGroup } from '../../verbs/groups.js'
+import type { FollowedUp } from '../../verbs/groups.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import type { VerbRunner } from '../../verbs/verb.js'
 import type { Session, VerbParts } from '../connection/session.js'
@@ -49,22 +50,30 @@ export class PostgresGroups implements GroupStore {
   async complete(promoted: Promoted): Promise<Promoted> {
     const { complete, isMore } = await this.#parts.plain(foldMoves)
     const cancelled: CancelledByParent[] = [...promoted.cancelledByParents]
+    const followUps: FollowUp[] = []
     const failedGroups: { group: string; error: unknown }[] = []
     let isLeft = isMore
     for (const group of complete)
       try {
         const done = await this.#completeOne(group)
         if (done === undefined) isLeft = true
-        else cancelled.push(...done)
+        cancelled.push(...(done?.cancelled ?? []))
+        followUps.push(...(done?.written ?? []).map((job) => ({ group, job })))
       } catch (error) {
         if (isLocked(error)) isLeft = true
         else if (isOfTheStore(error)) throw error
         else failedGroups.push({ group, error })
       }
-    return { ...promoted, cancelledByParents: cancelled, failedGroups, nextInMs: isLeft ? 0 : promoted.nextInMs }
+    return {
+      ...promoted,
+      followUps,
+      cancelledByParents: cancelled,
+      failedGroups,
+      nextInMs: isLeft ? 0 : promoted.nextInMs,
+    }
   }
 
-  async #completeOne(group: string): Promise<readonly CancelledByParent[] | undefined> {
+  async #completeOne(group: string): Promise<FollowedUp | undefined> {
     const { lanes, plain, transact } = this.#parts
     // Lanes are created outside of any transaction, so before this one.
     const following = await plain((session) => readFollowing(session, group))
@@ -91,16 +100,17 @@ async function readFollowing(session: Session, group: string): Promise<NewJob | 
 
 /**
  * Enqueues the follow-up job of a group and records that, if the group is complete and no transaction is adding to it.
- * Returns the follow-up jobs that were cancelled at once; undefined if it cannot be completed now. Within a
- * transaction.
+ * Undefined if it cannot be completed now. Within a transaction.
  */
-async function completeGroup(session: JobSession, group: string): Promise<readonly CancelledByParent[] | undefined> {
+async function completeGroup(session: JobSession, group: string): Promise<FollowedUp | undefined> {
   const [row] = await session.query<{ written: string | null }>(session.queries.lockGroup, group)
   if (row === undefined || (await session.query(session.queries.isComplete, group)).length === 0) return undefined
-  const cancelled =
-    typeof row.written === 'string' ? await awaitVerb(enqueueWhenDone(session, readWhenDone(row.written))) : []
+  const done =
+    typeof row.written === 'string'
+      ? await awaitVerb(enqueueWhenDone(session, readWhenDone(row.written)))
+      : NOT_FOLLOWED_UP
   await session.query(session.queries.completeGroup, group, session.nowText)
-  return cancelled
+  return done
 }
 
 /** An error of the server or of this mill, and not of one group. */

@@ -38,6 +38,7 @@ export async function promoteAll(
   const { promoted, expired, nextInMs, moved } = await plain((session) => promoteJobs(session, limit - first.promoted))
   return {
     promoted: first.promoted + woken + promoted,
+    followUps: [],
     cancelledByParents: cancelled,
     again: isWorked && left,
     expired,
@@ -93,7 +94,7 @@ async function promoteJobs(session: Session, limit: number): Promise<PromotedPar
   const [todo, moved] = [next.todo === true, next.moved === true]
   const wakes = next.wake != null && Number(next.wake) <= now
   const left = { todo, wakes, now, moved, closed: next.closed === true }
-  return { promoted, cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, ...left }
+  return { promoted, followUps: [], cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, ...left }
 }
 
 interface NextTimes {

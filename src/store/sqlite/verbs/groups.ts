@@ -1,9 +1,9 @@
 import type { State } from '../../../job/rules/states.js'
 import { unfinishedOf } from '../../rows/group-moves.js'
 import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
-import type { FailedGroups } from '../../groups.js'
+import type { FailedGroups, FollowUp } from '../../groups.js'
 import type { CancelledByParent } from '../../links.js'
-import { enqueueWhenDone } from '../../verbs/groups.js'
+import { enqueueWhenDone, NOT_FOLLOWED_UP } from '../../verbs/groups.js'
 import { runVerb } from '../../verbs/verb.js'
 import { isFileError } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
@@ -55,6 +55,7 @@ export interface Completed extends FailedGroups {
   readonly isFull: boolean
   /** `whenDone` jobs that were cancelled at once, because a parent was deleted. */
   readonly cancelled: readonly CancelledByParent[]
+  readonly followUps: readonly FollowUp[]
 }
 
 /** Enqueues the `whenDone` job of each complete group and marks the group as completed: both, or neither. */
@@ -65,18 +66,23 @@ export function completeGroups(at: JobSession, limit: number): Completed {
     when_done: string | null
   }[]
   const cancelled: CancelledByParent[] = []
+  const followUps: FollowUp[] = []
   const failedGroups: { group: string; error: unknown }[] = []
   for (const { grp, when_done } of rows) {
     const done = apart(session, () => {
-      const ended = when_done === null ? [] : runVerb(enqueueWhenDone(at, readWhenDone(when_done)))
+      const ended = when_done === null ? NOT_FOLLOWED_UP : runVerb(enqueueWhenDone(at, readWhenDone(when_done)))
       session.statement(session.queries.completeGroup).run(at.givenNow, grp)
       return ended
     })
-    if ('error' in done) failedGroups.push({ group: grp, error: done.error })
-    else cancelled.push(...done.value)
+    if ('error' in done) {
+      failedGroups.push({ group: grp, error: done.error })
+      continue
+    }
+    cancelled.push(...done.value.cancelled)
+    followUps.push(...done.value.written.map((job) => ({ group: grp, job })))
   }
   // When none of them could be completed, the next call would find the same ones.
-  return { cancelled, failedGroups, isFull: rows.length === limit && failedGroups.length < limit }
+  return { cancelled, followUps, failedGroups, isFull: rows.length === limit && failedGroups.length < limit }
 }
 
 /** A group or a tick that cannot be written must not hold up others, or due jobs: only its own writes are undone. */

@@ -22,10 +22,11 @@ export function promoteJobs(session: Session, limit: number, now: number, probe:
   const woken = wakeDue(session, limit, now)
   if (promoted > 0) session.note({ ready: true })
   countMoves(session)
-  const { cancelled, failedGroups, isFull } = completeGroups(new JobSession(session, now), limit)
+  const { cancelled, followUps, failedGroups, isFull } = completeGroups(new JobSession(session, now), limit)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return {
     promoted: promoted + woken,
+    followUps,
     cancelledByParents: [...links.cancelledByParents, ...cancelled],
     again: links.again || isFull,
     expired: expired.map((row) => ({ ...row })),
@@ -41,7 +42,7 @@ export function nothingToPromote(session: Session, now: number): Promoted | unde
   if (isAnyTodo(session)) return undefined
   const inMs = nextInMs(session, now)
   if (inMs === 0 || isAnyComplete(session)) return undefined
-  return { promoted: 0, ...NO_LINKS, expired: [], failedGroups: [], nextInMs: inMs }
+  return { promoted: 0, followUps: [], ...NO_LINKS, expired: [], failedGroups: [], nextInMs: inMs }
 }
 
 function nextInMs(session: Session, now: number): number | null {

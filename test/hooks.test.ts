@@ -595,7 +595,8 @@ describe('the enqueue hook, for jobs that no call enqueues,', () => {
     const seen: string[] = []
     const hooks: Hooks = {
       enqueue: (call, next) => {
-        if (call.verb === 'whenDone') seen.push(`${call.group} ${tenant.getStore()} ${other.getStore()}`)
+        if (call.verb !== 'enqueue')
+          seen.push(`${call.group ?? call.schedule} ${tenant.getStore()} ${other.getStore()}`)
         return next()
       },
     }
@@ -604,9 +605,17 @@ describe('the enqueue hook, for jobs that no call enqueues,', () => {
     await other.run('unrelated', async () => {
       await tenant.run('acme', () => seal('a'))
       await seal('b')
+      await tenant.run('acme', () => mill.recurring('c', echo, 1, { every: '1d' }))
+      await mill.recurring('d', echo, 1, { every: '1d' })
+      await tenant.run('caller', () => Promise.all(['c', 'd'].map((id) => mill.schedules.runNow(id))))
     })
-    await vi.waitFor(() => expect(seen).toHaveLength(2))
-    expect(seen.toSorted()).toEqual(['a acme undefined', 'b undefined undefined'])
+    await vi.waitFor(() => expect(seen).toHaveLength(4))
+    expect(seen.toSorted()).toEqual([
+      'a acme undefined',
+      'b undefined undefined',
+      'c acme undefined',
+      'd undefined undefined',
+    ])
   })
 
   test('stops no schedule and no other hook: what it throws, rejects with or overrides is logged', async () => {

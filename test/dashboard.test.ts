@@ -151,3 +151,40 @@ test('the option dashboard serves it from the start until the close', async () =
     lines.mockRestore()
   }
 })
+
+test('a page of a job or a sequence that does not exist says so, and the other topics of its stream live', async () => {
+  const mill = await open({ jobs: [charge] })
+  const page = browser(inApp(dashboard(mill, { token: TOKEN })))
+  await page.login(TOKEN)
+  await page.session()
+  const response = await page.post('api/stream', { topics: ['job:nope', 'sequence:none', 'workers'] })
+  expect(response.status).toBe(200)
+  const events = new Events(response)
+  const gone: string[] = []
+  let isLive = false
+  while (gone.length < 2 || !isLive) {
+    const frame = await events.next()
+    if (frame?.event === 'gone') gone.push(`${frame.data.topic}: ${frame.data.text}`)
+    isLive ||= frame?.event === 'snapshot' && frame.data.topic === 'workers'
+  }
+  expect(gone.toSorted()).toEqual([
+    'job:nope: "nope" is not the id of a job: an id is a UUID.',
+    'sequence:none: There is no sequence "none": the id of a sequence is a UUID.',
+  ])
+  await events.cancel()
+})
+
+test('the list of workflows has no counts of all jobs, and a search has none either', async () => {
+  const mill = await open({ jobs: [charge] })
+  await mill.enqueue(charge, { order: 1 })
+  const page = browser(inApp(dashboard(mill, { token: TOKEN })))
+  await page.login(TOKEN)
+  await page.session()
+  const countsOf = async (topic: string): Promise<unknown> => {
+    const { fields } = (await (await page.post('api/view', { topic })).json()) as { fields: { counts: unknown } }
+    return fields.counts
+  }
+  expect(await countsOf('workflows:newest:')).toBeNull()
+  expect(await countsOf('list:newest:job:charge')).toBeNull()
+  expect(await countsOf('list:newest:')).toMatchObject({ ready: { n: 1, exact: true } })
+})

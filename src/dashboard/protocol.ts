@@ -59,7 +59,7 @@ export type {
   TopicTypes,
   UpcomingSpan,
 } from './protocol/topics.js'
-export { canDo, isDestructive, ROLES, STATES_OF, VERBS } from './protocol/verbs.js'
+export { canDo, isDestructive, refusalText, ROLES, STATES_OF, VERBS } from './protocol/verbs.js'
 export type { ActAnswer, ActArguments, ActRequest, JobVerb, Role, Verb } from './protocol/verbs.js'
 export type {
   CompleteAnswer,

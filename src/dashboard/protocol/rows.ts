@@ -86,6 +86,9 @@ export interface OverviewFields {
   readonly waiting: Count
   readonly longestWait: { readonly since: number; readonly queue: string } | null
   readonly slots: { readonly busy: number; readonly all: number | null }
+  /** Ready jobs of queues that are not paused: `emptyInMs` is how long these take. */
+  readonly ready: number
+  /** When the last queue with ready jobs is empty; null: not known, or none is ready. */
   readonly emptyInMs: number | null
   readonly series: SeriesShown
   readonly deploys: readonly DeployMark[]
@@ -137,7 +140,7 @@ export interface QueueRow {
   /** Of the last hour; null when nothing ended. */
   readonly retryPercent: number | null
   readonly waitP95Ms: number | null
-  /** 0: now; null: not known, see `growsPerMinute`. */
+  /** How long its ready jobs take; null: not known, or none is ready. See `growsPerMinute`. */
   readonly emptyInMs: number | null
   readonly growsPerMinute: number | null
 }

@@ -49,6 +49,15 @@ export function canDo(role: Role, verb: Verb): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(VERBS[verb])
 }
 
+/** What a user reads whose role may not use a verb, and which role may. */
+export function refusalText(role: Role, verb: Verb): string {
+  return `${withArticle(role)} cannot do this. Ask for the role ${VERBS[verb]}.`
+}
+
+export function withArticle(role: Role): string {
+  return `${role === 'viewer' ? 'A' : 'An'} ${role}`
+}
+
 /** The states of a job to which a verb applies. */
 export const STATES_OF: Readonly<Record<JobVerb, readonly State[]>> = {
   'job.retry': ['failed', 'cancelled', 'parked', 'retrying'],

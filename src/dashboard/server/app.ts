@@ -1,7 +1,7 @@
 import { reason } from '../../codec/show.js'
 import type { ErrorBody, SearchAnswer, SessionAnswer } from '../protocol/calls.js'
 import type { JobPart } from '../protocol/jobs.js'
-import { canDo, ROLES, VERBS } from '../protocol/verbs.js'
+import { canDo, ROLES, VERBS, withArticle } from '../protocol/verbs.js'
 import type { ActAnswer, Role, Verb } from '../protocol/verbs.js'
 import { Access } from './access/access.js'
 import type { Place, User } from './access/access.js'
@@ -167,7 +167,9 @@ export class App {
     const route = Object.hasOwn(ROUTES, key) ? ROUTES[key] : undefined
     if (route === undefined) return empty(404)
     if (ROLES.indexOf(user.role) < ROLES.indexOf(route.role))
-      throw new Refusal('not-allowed', `A ${user.role} cannot do this.`, { hint: `Ask for the ${route.role} role.` })
+      throw new Refusal('not-allowed', `${withArticle(user.role)} cannot do this.`, {
+        hint: `Ask for the ${route.role} role.`,
+      })
     const problem = this.#crossSite(request, host, user)
     if (problem !== undefined) return empty(403)
     const read = request.method === 'POST' ? await readBody(request) : { ok: true as const, value: undefined }
@@ -340,7 +342,7 @@ export class App {
   async preview({ body, user }: Call): Promise<Response> {
     const request = readPreviewRequest(body)
     if (!canDo(user.role, request.verb))
-      throw new Refusal('not-allowed', `A ${user.role} cannot do this.`, { hint: 'Ask for the admin role.' })
+      throw new Refusal('not-allowed', `${withArticle(user.role)} cannot do this.`, { hint: 'Ask for the admin role.' })
     const show = this.parts.showFor(user.role)
     return json(await this.parts.bulks.preview(this.parts, request, { actor: user.actor, show }))
   }

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ReadonlySignal, Signal } from '@preact/signals'
-import { VERBS, canDo } from '../protocol.js'
+import { canDo, refusalText } from '../protocol.js'
 import type { ActAnswer, ActArguments, Role, Verb } from '../protocol.js'
 import { ApiError } from './connection/api.js'
 import type { Api } from './connection/api.js'
@@ -48,7 +48,7 @@ export class Actions {
     if (this.#status.value.kind === 'signed-out') return 'You are signed out.'
     if (this.#status.value.kind === 'lost') return 'There is no connection to the server.'
     if (canDo(this.#role(), verb)) return undefined
-    return `A ${this.#role()} cannot do this. Ask for the role ${VERBS[verb]}.`
+    return refusalText(this.#role(), verb)
   }
 
   isPending({ verb, target }: Wish): boolean {

@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../../client/read/audit.js'
 import { MillraceError } from '../../../errors.js'
 import { inWords } from '../../../job/why/words.js'
-import { canDo, STATES_OF } from '../../protocol/verbs.js'
+import { canDo, STATES_OF, VERBS, withArticle } from '../../protocol/verbs.js'
 import type { ActAnswer, ActArguments, ActRequest, JobVerb, Role, Verb } from '../../protocol/verbs.js'
 import { isUuid } from '../ids.js'
 import { Refusal } from '../parts.js'
@@ -26,8 +26,8 @@ type Act = (parts: Parts, request: ActRequest, given: Given, by: Actor) => Promi
 export async function act(parts: Parts, request: ActRequest, by: Actor): Promise<ActAnswer> {
   const { verb, reason } = request
   if (!canDo(by.role, verb))
-    throw new Refusal('not-allowed', `A ${by.role} cannot do this.`, {
-      hint: `Ask for the role that may ${verb.split('.').at(-1)}.`,
+    throw new Refusal('not-allowed', `${withArticle(by.role)} cannot do this.`, {
+      hint: `Ask for the role ${VERBS[verb]}.`,
     })
   const given: Given = { actor: by.actor, role: by.role, ...(reason === undefined || reason === '' ? {} : { reason }) }
   try {

@@ -117,7 +117,7 @@ function failureRow(
 function sentence(groups: readonly ErrorGroup[], total: number, deploy: DeployMark | null): Sentence {
   const [first] = groups
   if (first === undefined) return ['No failures in this range.']
-  const plural = total === 1 ? '1 failure' : `${total} failures`
+  const plural = total === 1 ? '1 failed attempt' : `${total} failed attempts`
   const share = first.count === total ? (total === 1 ? '' : ', all of one cause') : `, ${first.count} of one cause`
   const isNew = deploy !== null && first.firstSeen.getTime() >= deploy.at
   const since = !isNew ? '' : deploy.version === null ? ', new since the last deploy' : `, new since ${deploy.version}`

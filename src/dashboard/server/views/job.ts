@@ -18,7 +18,8 @@ const RESULT_MAX = 4_000
 
 /** One job: what happened, what is next, and why it waits. Payload, result and logs are parts of their own. */
 export async function readJob(parts: Parts, id: string): Promise<MakeView> {
-  const record = isUuid(id) ? await parts.mill.get(id) : undefined
+  if (!isUuid(id)) throw new ViewGone(`"${id}" is not the id of a job: an id is a UUID.`)
+  const record = await parts.mill.get(id)
   if (record === undefined)
     throw new ViewGone(
       'This job was pruned or never existed. Done jobs are kept for 7 days, unless the app says otherwise.',

@@ -20,7 +20,8 @@ export async function readList(
 ): Promise<MakeView> {
   const roles = parts.hasRules ? (['viewer', 'operator', 'admin'] as const) : (['viewer'] as const)
   const parsed = parseSearch(query)
-  const isUnfiltered = parsed.ok && parsed.terms.length === 0
+  // The counters are of all jobs: they are not those of workflows, nor of what a search finds.
+  const isUnfiltered = kind === 'list' && parsed.ok && parsed.terms.length === 0
   const counts = isUnfiltered ? countsOf(await queuesOf(parts)) : null
   const base = { query, sort, sorts: SORTS_NOW, counts, newer: exactly(0), histogram: null, keptFromMs: null }
   const empty = { scanned: 0, reachedAt: null, hidden: [] }

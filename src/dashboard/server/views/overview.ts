@@ -1,12 +1,13 @@
 import type { LiveQueue } from '../../../client/commands/queues.js'
 import type { WorkerRecord } from '../../../client/read/lists.js'
-import type { OverviewFields, SlotShown } from '../../protocol/rows.js'
+import type { OverviewFields, QueueRow, SlotShown } from '../../protocol/rows.js'
+import { MINUTE_MS } from '../../../job/statistics/buckets.js'
 import { SPANS } from '../../protocol/topics.js'
 import type { Span } from '../../protocol/topics.js'
 import type { MakeView, Parts } from '../parts.js'
 import { failureRows } from './failures.js'
 import { ABSENT, byNeed, queueRows } from './queues.js'
-import { added, deploysOf, queuesOf, workersOf } from './reads.js'
+import { added, deploysOf, lastHourOf, queuesOf, workersOf } from './reads.js'
 import { seriesOf } from './series.js'
 import { upcomingRows } from './upcoming.js'
 import { verdictOf } from './verdict.js'
@@ -18,7 +19,7 @@ const PACE_MINUTES = 5
 /** Numbers, charts, the busiest queues, what fails now, and what is next. */
 export async function readOverview(parts: Parts, span: Span): Promise<MakeView> {
   const now = parts.world.clock.now()
-  const [verdict, queues, live, { rows: workers }, series, deploys, failing, next] = await Promise.all([
+  const [verdict, queues, live, { rows: workers }, series, deploys, failing, next, hour] = await Promise.all([
     verdictOf(parts),
     queueRows(parts),
     queuesOf(parts),
@@ -27,11 +28,8 @@ export async function readOverview(parts: Parts, span: Span): Promise<MakeView> 
     deploysOf(parts, now - SPANS[span]),
     failureRows(parts, now - SPANS[span], SHOWN),
     upcomingRows(parts, '24h', SHOWN),
+    lastHourOf(parts),
   ])
-  const running = queues.reduce((sum, queue) => sum + queue.running, 0)
-  const perMinute = queues.reduce((sum, queue) => sum + queue.perMinute, 0)
-  const ready = live.reduce((sum, { counts }) => sum + counts.ready, 0)
-  const isExact = live.every(({ exact }) => exact)
   const lastDeploy = deploys.at(-1)
   const failedSince = (at: number): number =>
     series.failed.reduce(
@@ -41,17 +39,13 @@ export async function readOverview(parts: Parts, span: Span): Promise<MakeView> 
   const fields: Omit<OverviewFields, 'failing' | 'next'> = {
     span,
     verdict,
-    donePerMinute: lastMean(series.done),
+    donePerMinute: donePerMinute(hour),
     failed: { n: failedSince(0), sinceDeploy: lastDeploy === undefined ? null : failedSince(lastDeploy.at) },
     waiting: added(queues.map(({ waiting }) => waiting)),
     longestWait: longestWait(live),
     slots: slotsOf(workers),
-    emptyInMs:
-      ready + running === 0
-        ? 0
-        : perMinute === 0 || !isExact
-          ? null
-          : Math.round(((ready + running) / perMinute) * 60_000),
+    ready: live.reduce((sum, { counts, paused }) => sum + (paused ? 0 : counts.ready), 0),
+    emptyInMs: emptyInMs(queues),
     series,
     deploys,
     slotsByJob: slotsByJob(workers),
@@ -67,10 +61,20 @@ export async function readOverview(parts: Parts, span: Span): Promise<MakeView> 
   })
 }
 
-/** The mean of the whole minutes of the last five; the newest one is not over. */
-function lastMean(done: readonly (number | null)[]): number {
-  const last = done.slice(-PACE_MINUTES - 1, -1)
-  return last.length === 0 ? 0 : last.reduce((sum: number, n) => sum + (n ?? 0), 0) / last.length
+/** Over the same minutes as the pace of each queue: the last four and what has passed of this one. */
+function donePerMinute({ now, rows }: Awaited<ReturnType<typeof lastHourOf>>): number {
+  const from = Math.floor(now / MINUTE_MS) * MINUTE_MS - (PACE_MINUTES - 1) * MINUTE_MS
+  const done = rows.reduce((sum, row) => sum + (row.at >= from ? row.done : 0), 0)
+  return (done * MINUTE_MS) / (now - from)
+}
+
+/** When the last queue with ready jobs is empty; unknown when that of one of them is. */
+function emptyInMs(queues: readonly QueueRow[]): number | null {
+  const times = queues.flatMap(({ state, counts, emptyInMs: ms }) =>
+    state === 'paused' || counts.ready?.n === 0 ? [] : [ms],
+  )
+  const known = times.filter((ms) => ms !== null)
+  return known.length === 0 || known.length < times.length ? null : Math.max(...known)
 }
 
 function longestWait(queues: readonly LiveQueue[]): OverviewFields['longestWait'] {

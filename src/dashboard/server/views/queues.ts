@@ -59,12 +59,18 @@ export async function queueRows(parts: Parts): Promise<readonly QueueRow[]> {
       // The workers share their slots between queues: only a limit is of one queue.
       slots: queue.limit?.max ?? null,
       perMinute: statistics?.perMinute ?? 0,
-      emptyInMs: statistics?.emptyInMs ?? null,
+      emptyInMs: emptyInMs(queue, statistics?.perMinute ?? 0),
       growsPerMinute: null,
       retryPercent: tried === undefined || tried.ok === 0 ? null : tried.percentage,
       waitP95Ms: waited === undefined || waited.count === 0 ? null : waited.p95,
     }
   })
+}
+
+/** How long its ready jobs take at the pace of the last minutes. Unknown where none is ready: what is blocked, scheduled or held has no pace. */
+function emptyInMs({ paused, counts: { ready }, exact }: LiveQueue, perMinute: number): number | null {
+  const isKnown = ready > 0 && exact && !paused && perMinute > 0
+  return isKnown ? Math.round((ready / perMinute) * MINUTE_MS) : null
 }
 
 function own<T>(of: Readonly<Record<string, T>>, name: string): T | undefined {

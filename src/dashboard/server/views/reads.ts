@@ -34,13 +34,15 @@ export function paceOf({ mill, shared }: Parts): Promise<Record<string, QueueSta
 }
 
 /** What ended in the last hour, by queue, job and minute. */
-export function lastHourOf(parts: Parts): Promise<{ readonly from: number; readonly rows: readonly BucketRow[] }> {
+export function lastHourOf(
+  parts: Parts,
+): Promise<{ readonly from: number; readonly now: number; readonly rows: readonly BucketRow[] }> {
   return parts.shared.read('hour', 5 * SECOND_MS, async () => {
-    const { rows, window } = await parts.internals.store.observing.readStatistics({
+    const { rows, window, now } = await parts.internals.store.observing.readStatistics({
       window: { lastMs: 59 * MINUTE_MS },
       times: [],
     })
-    return { from: window.from, rows }
+    return { from: window.from, now, rows }
   })
 }
 

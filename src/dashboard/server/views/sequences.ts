@@ -3,6 +3,7 @@ import type { SequenceOutput } from '../../../client/sequence/sequence.js'
 import type { SequenceState } from '../../../job/rules/sequence.js'
 import type { SequenceFields, SequenceItemRow, SequenceRow, SequencesFields } from '../../protocol/rows.js'
 import type { Verb } from '../../protocol/verbs.js'
+import { isUuid } from '../ids.js'
 import { ViewGone } from '../parts.js'
 import type { MakeView, Parts } from '../parts.js'
 import { sealedError } from '../show/redact.js'
@@ -41,6 +42,7 @@ const APPLY: Readonly<Record<SequenceState, readonly Verb[]>> = {
 
 /** One sequence: its newest items, in order, and what applies now. */
 export async function readSequence(parts: Parts, id: string): Promise<MakeView> {
+  if (!isUuid(id)) throw new ViewGone(`There is no sequence "${id}": the id of a sequence is a UUID.`)
   const sequence = parts.mill.sequence(id)
   const [progress, record] = await Promise.all([sequence.progress().catch(() => undefined), parts.mill.get(id)])
   if (progress === undefined || record === undefined) throw new ViewGone('This sequence was deleted or never existed.')

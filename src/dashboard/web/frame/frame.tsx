@@ -85,8 +85,8 @@ function LiveBadge() {
 function Rail({ links }: { links: readonly RailLink[] }) {
   return (
     <nav class="rail" aria-label="Pages">
-      {links.map(({ href, icon, word, count, isCurrent }) => (
-        <a key={href} href={href} aria-current={isCurrent ? 'page' : undefined} title={word}>
+      {links.map(({ href, icon, word, title, count, isCurrent }) => (
+        <a key={href} href={href} aria-current={isCurrent ? 'page' : undefined} title={title}>
           <Icon name={icon} />
           <span class="rail-word">{word}</span>
           {count === '' ? null : <span class="rail-count">{count}</span>}

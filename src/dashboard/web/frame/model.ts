@@ -14,6 +14,8 @@ export interface RailLink {
   readonly word: string
   /** A number that needs action; empty when none does. */
   readonly count: string
+  /** What the number counts: `Failures: 11 failed jobs`. */
+  readonly title: string
   readonly isCurrent: boolean
 }
 
@@ -23,26 +25,27 @@ const UNDER: Partial<Record<Page, Page>> = { job: 'jobs', sequences: 'groups', e
 /** The entries of the rail, with a live count where a number needs action. */
 export function railLinks(page: Page, health: HealthFields | undefined, role: Role): RailLink[] {
   const current = UNDER[page] ?? page
-  const entry = (name: Exclude<keyof typeof words.pages, 'more'>, amount = ''): RailLink => ({
+  const entry = (name: Exclude<keyof typeof words.pages, 'more'>, amount = '', unit = ''): RailLink => ({
     page: name,
     href: name === 'overview' ? '#/' : `#/${name}`,
     icon: name,
     word: words.pages[name],
     count: amount,
+    title: amount === '' ? words.pages[name] : `${words.pages[name]}: ${amount} ${unit}`,
     isCurrent: name === current,
   })
   const nav = health?.nav
   const links = [
     entry('overview'),
     entry('jobs'),
-    entry('failures', positive(nav?.failed.n)),
+    entry('failures', positive(nav?.failed.n), 'failed jobs'),
     entry('queues'),
     entry('recurring'),
     entry('groups'),
     entry('workflows'),
-    entry('workers', positive(nav?.workersMissing)),
+    entry('workers', positive(nav?.workersMissing), 'missing'),
     entry('upcoming'),
-    entry('health', positive(nav?.findings)),
+    entry('health', positive(nav?.findings), 'findings'),
   ]
   return role === 'admin' ? [...links, entry('audit')] : links
 }
@@ -53,7 +56,7 @@ export interface LiveMark {
   readonly text: string
 }
 
-/** A short gap is no news: the mark changes after this time, and the banner comes after the other. */
+/** A gap is shown at once: the buttons are disabled in it. After this time the mark says how old the data is; the banner comes after the other. */
 const LOST_MARK_MS = 3_000
 const LOST_BANNER_MS = 15_000
 
@@ -75,7 +78,7 @@ export function liveMark(
     case 'signed-out':
       return { kind: 'lost', text: 'signed out' }
     case 'lost':
-      if (tabNow - status.since < LOST_MARK_MS) return { kind: 'live', text: 'live' }
+      if (tabNow - status.since < LOST_MARK_MS) return { kind: 'lost', text: 'reconnecting' }
       return { kind: 'lost', text: `as of ${clockTime(asOf, zone, true)}` }
     default:
       return status satisfies never

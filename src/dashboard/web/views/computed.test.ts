@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DEMO_NOW, JOBS, QUEUES, RETRYING, STEPS, WORKFLOW } from '../demo/frames.js'
 import { lostBanner, liveMark, railLinks, tabTitle } from '../frame/model.js'
 import { jumpChoices } from '../frame/jump.js'
-import { bulkLine, previewLines } from '../parts/act/bulk-lines.js'
+import { bulkLine, exampleText, previewLines } from '../parts/act/bulk-lines.js'
 import { jobActs, likelyAct } from '../parts/act/job-act-list.js'
 import { placeGraph } from '../parts/graph-layout.js'
 import { backfillArguments, tickCell } from './recurring/computed.js'
@@ -12,9 +12,10 @@ import { fieldsOf, payloadOf } from './enqueue/computed.js'
 import { itemCells } from './groups/computed.js'
 import { jobTimeline, stepTimeline } from './job/timeline.js'
 import { emptyText } from './queues/computed.js'
-import { keptRows, reachedText, removableTerms, stateChips } from './jobs/computed.js'
-import { mutedWith, unmuted } from './failures/computed.js'
+import { attemptText, keptRows, reachedText, removableTerms, stateChips } from './jobs/computed.js'
+import { mutedWith, retryableExample, unmuted } from './failures/computed.js'
 import { pauseChoices } from './queue/computed.js'
+import { tiles } from './overview/computed.js'
 import { rangeOf } from './jobs/selection.js'
 
 const plain = (text: string): string => text.replaceAll('\u202f', ' ')
@@ -62,6 +63,62 @@ test('a stopped search says how far it came', () => {
     'Searched back to 14:30 (18.4k jobs read).',
   )
   expect(reachedText({ scanned: 5, reachedAt: null }, NOW, 'UTC')).toBe('')
+})
+
+test('a state that is not counted has no number', () => {
+  const counts = stateChips('', null).map(({ count }) => count)
+  expect(counts).toEqual(['', ...Array.from({ length: 10 }, () => '…')])
+})
+
+test('the attempt that runs is named, and none is one of fewer', () => {
+  expect(attemptText({ state: 'running', attempt: 0, attemptMax: 26 })).toBe('1/26')
+  expect(attemptText({ state: 'retrying', attempt: 1, attemptMax: 26 })).toBe('1/26')
+  expect(attemptText({ state: 'running', attempt: 3, attemptMax: 2 })).toBe('4')
+  expect(attemptText({ state: 'failed', attempt: 3, attemptMax: null })).toBe('3')
+})
+
+test('what waits but is not ready has no time until empty, and no job is called due', () => {
+  const fields = {
+    span: '1h',
+    failed: { n: 0, sinceDeploy: null },
+    waiting: { n: 3, exact: true },
+    longestWait: null,
+    slots: { busy: 0, all: 4 },
+    ready: 0,
+    emptyInMs: null,
+    donePerMinute: 0,
+    series: { done: [] },
+  } as unknown as Parameters<typeof tiles>[0]
+  const textsOf = (given: typeof fields) =>
+    tiles(given, NOW, 'UTC')
+      .filter(({ name }) => name === 'Empty in' || name === 'Longest wait')
+      .map(({ number, note }) => [number, note])
+  expect(textsOf(fields)).toEqual([
+    ['–', 'no job is due'],
+    ['–', 'no job is ready'],
+  ])
+  expect(textsOf({ ...fields, waiting: { n: 0, exact: true } })).toEqual([
+    ['–', 'no job waits'],
+    ['now', 'no backlog'],
+  ])
+})
+
+test('a first try of a cause takes a job that a retry would run', () => {
+  const [a, b] = JOBS as [(typeof JOBS)[0], (typeof JOBS)[0]]
+  const of = (first: 'done' | 'failed', second: 'done' | 'failed') =>
+    retryableExample({ order: ['a', 'b'], rows: { a: { ...a, state: first }, b: { ...b, state: second } } })
+  expect([of('done', 'failed'), of('done', 'done')]).toEqual(['b', undefined])
+})
+
+test('an example of a bulk names its title, key, error and id', () => {
+  const [row] = JOBS as [(typeof JOBS)[0]]
+  const error = { name: 'CardError', message: 'declined', code: null }
+  expect(exampleText({ ...row, id: '01980f2c-1', job: 'charge', title: 'Order 1', key: 'o-1', error })).toBe(
+    'charge · Order 1 · key o-1 · CardError · 01980f2c',
+  )
+  expect(exampleText({ ...row, id: '01980f2c-1', job: 'charge', title: null, key: null, error: null })).toBe(
+    'charge · 01980f2c',
+  )
 })
 
 test('a range is selected in the order of the table, in both directions', () => {
@@ -263,12 +320,13 @@ test('an id leads to its job, a name to its queue, other words to a search', () 
   expect(jumpChoices('bil', QUEUES, []).map(({ href }) => href)).toEqual(['#/queues/billing', '#/jobs?q=bil'])
 })
 
-test('a short gap of the stream is no news; after 3 s the mark has the time, after 15 s there is a banner', () => {
+test('a gap of the stream is shown at once; after 3 s the mark has the time, after 15 s there is a banner', () => {
   const lost = (ms: number) => [
     liveMark({ kind: 'lost', since: 0 }, false, NOW, ms, 'UTC').text,
     lostBanner({ kind: 'lost', since: 0 }, NOW, ms, 'UTC'),
   ]
-  expect(lost(2_999)).toEqual(['live', undefined])
+  expect(lost(0)).toEqual(['reconnecting', undefined])
+  expect(lost(2_999)).toEqual(['reconnecting', undefined])
   expect(lost(3_000)).toEqual(['as of 14:31:07', undefined])
   expect(lost(15_000)[1]).toBe('No connection since 14:31:07. The page shows data from then. Actions are disabled.')
 })

@@ -1,6 +1,6 @@
 import type { BulkFields, PreviewAnswer } from '../../../protocol.js'
 import { bounded, count, plural, whole } from '../../format/number.js'
-import { listed, sentence } from '../../format/text.js'
+import { listed, sentence, visible } from '../../format/text.js'
 import { clockTime } from '../../format/time.js'
 import type { Zone } from '../../format/time.js'
 
@@ -34,6 +34,15 @@ export function previewLines({ verb, count: found, states, untouched, asOf }: Pr
     count: found.n,
     isDangerous: verb === 'bulk.cancel' || verb === 'bulk.delete',
   }
+}
+
+/** What tells one job of a sample from the others: its title, its key, its error, its id. */
+export function exampleText({ id, job, title, key, error }: PreviewAnswer['examples'][number]): string {
+  const texts = [job, title, key === null ? null : `key ${key}`, error?.name ?? null, id.slice(0, 8)]
+  return texts
+    .filter((text) => text !== null)
+    .map(visible)
+    .join(' · ')
 }
 
 /** How far a bulk is, and why it skipped jobs. */

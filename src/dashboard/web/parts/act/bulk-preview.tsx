@@ -3,7 +3,7 @@ import type { PreviewAnswer } from '../../../protocol.js'
 import { useApp } from '../../app-context.js'
 import { Dialog } from '../dialog.js'
 import { State } from '../state.js'
-import { previewLines } from './bulk-lines.js'
+import { exampleText, previewLines } from './bulk-lines.js'
 import type { PreviewLines } from './bulk-lines.js'
 
 interface BulkPreviewProps {
@@ -64,12 +64,11 @@ export function BulkPreview({ preview, onClose, onStart }: BulkPreviewProps) {
 function Examples({ preview }: { preview: PreviewAnswer }) {
   return (
     <ul class="examples">
-      {preview.examples.map(({ id, state, job, title }) => (
-        <li key={id}>
-          <State state={state} />
-          <a class="cut" href={`#/job/${id}`}>
-            {job}
-            {title === null ? '' : ` · ${title}`}
+      {preview.examples.map((row) => (
+        <li key={row.id}>
+          <State state={row.state} />
+          <a class="cut" href={`#/job/${row.id}`} title={exampleText(row)}>
+            {exampleText(row)}
           </a>
         </li>
       ))}

@@ -1,4 +1,5 @@
-import type { DifferenceShown, FailureRow } from '../../../protocol.js'
+import { STATES_OF } from '../../../protocol.js'
+import type { DifferenceShown, FailureRow, JobRow, Snapshot } from '../../../protocol.js'
 import { bounded, percent } from '../../format/number.js'
 import { jobsHref, printRoute, term } from '../../route.js'
 
@@ -61,6 +62,14 @@ export function differenceLines(differences: readonly DifferenceShown[]): Differ
 function retryLabel(retryable: FailureRow['retryable']): string | undefined {
   if (retryable === null) return 'Retry…'
   return retryable.n === 0 ? undefined : `Retry ${bounded(retryable.n, retryable.exact)}`
+}
+
+/** A job of the cause that a retry would run, for a first try; undefined when none is left. */
+export function retryableExample({
+  rows,
+  order,
+}: Pick<Snapshot<object, JobRow>, 'rows' | 'order'>): string | undefined {
+  return order.find((id) => STATES_OF['job.retry'].includes(rows[id]?.state ?? 'done'))
 }
 
 /** Rows that are not muted in this browser. */

@@ -52,8 +52,8 @@ const COLUMNS: readonly Column<FailureLine>[] = [
   },
   {
     key: 'count',
-    head: 'Count',
-    width: '64px',
+    head: 'Attempts',
+    width: '76px',
     isNumber: true,
     phone: 'side',
     cell: ({ count, countHref }) => <Count value={count} href={countHref} ink="failed" />,

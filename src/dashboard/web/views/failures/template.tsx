@@ -13,7 +13,7 @@ import { ErrorText } from '../job/attempts.js'
 import { errorLines } from '../job/computed.js'
 import { jobLine } from '../jobs/computed.js'
 import { JobTable } from '../jobs/job-table.js'
-import { differenceLines, failureLine, mutedWith, unmuted } from './computed.js'
+import { differenceLines, failureLine, mutedWith, retryableExample, unmuted } from './computed.js'
 import { FailureTable } from './failure-table.js'
 import { failureSpan } from './query.js'
 
@@ -71,7 +71,7 @@ function OneFailure({ print }: { print: string }) {
       title={title}
       held={held}
       lead={snapshot && <Lead fields={snapshot.fields} />}
-      tools={snapshot && <Tools fields={snapshot.fields} />}
+      tools={snapshot && <Tools view={snapshot} />}
     >
       {snapshot && <Body view={snapshot} />}
     </Page>
@@ -84,29 +84,30 @@ function Lead({ fields }: { fields: FailureFields }) {
     <>
       <b class="strong">{message}</b>{' '}
       <span class="quiet">
-        {count} times, first <When at={first} short />, last <Ago at={last} />
+        {count} failed {count === 1 ? 'attempt' : 'attempts'}, first <When at={first} short />, last <Ago at={last} />
       </span>
     </>
   )
 }
 
-function Tools({ fields }: { fields: FailureFields }) {
+function Tools({ view }: { view: Snapshot<FailureFields, JobRow> }) {
+  const { fields } = view
   const { settings, clock } = useApp()
   const { fingerprint } = fields.failure
   const { retryLabel } = failureLine(fields.failure)
   const mute = (): void => {
     settings.muted.value = mutedWith(settings.muted.peek(), fingerprint, clock.now.peek())
   }
-  const example = fields.examples[0]
+  const example = retryableExample(view)
   return (
     <>
-      {example === undefined ? null : (
-        <BulkButton verb="bulk.retry" of={{ ids: [example.id] }} label="Retry one first" />
-      )}
+      {example === undefined ? null : <BulkButton verb="bulk.retry" of={{ ids: [example] }} label="Retry one first" />}
       {retryLabel === undefined ? null : (
-        <BulkButton verb="bulk.retry" of={{ fingerprint }} label={retryLabel} shortcut="retry" />
+        <>
+          <BulkButton verb="bulk.retry" of={{ fingerprint }} label={retryLabel} shortcut="retry" />
+          <BulkButton verb="bulk.delete" of={{ fingerprint }} label="Delete all…" />
+        </>
       )}
-      <BulkButton verb="bulk.delete" of={{ fingerprint }} label="Delete all…" />
       <button type="button" class="button" onClick={mute} title="Hides it from the list in this browser">
         Mute for 24 h
       </button>

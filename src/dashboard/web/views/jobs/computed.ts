@@ -58,12 +58,14 @@ function errorText({ name, message }: { readonly name: string; readonly message:
   return visible(`${name}: ${message.split('\n')[0] ?? ''}`)
 }
 
-function progressText({ done, total }: { readonly done: number; readonly total: number | null }): string {
+export function progressText({ done, total }: { readonly done: number; readonly total: number | null }): string {
   return total === null ? `${whole(done)} done` : `${whole(done)} of ${whole(total)}`
 }
 
-export function attemptText({ attempt, attemptMax }: Pick<JobRow, 'attempt' | 'attemptMax'>): string {
-  return attemptMax === null ? String(attempt) : `${attempt}/${attemptMax}`
+/** The attempt that runs, else those that were counted. A job that was retried by hand may be past its limit: then it has no "of". */
+export function attemptText({ state, attempt, attemptMax }: Pick<JobRow, 'state' | 'attempt' | 'attemptMax'>): string {
+  const number = state === 'running' ? attempt + 1 : attempt
+  return attemptMax === null || number > attemptMax ? String(number) : `${number}/${attemptMax}`
 }
 
 const STATES: readonly StateName[] = [
@@ -95,8 +97,8 @@ export function stateChips(query: string, counts: CountsByState | null): StateCh
     const count = counts?.[state] ?? null
     return {
       state,
-      count: count === null ? '' : bounded(count.n, count.exact),
-      title: count === null ? '' : whole(count.n),
+      count: count === null ? '…' : bounded(count.n, count.exact),
+      title: count === null ? 'It is not counted here.' : whole(count.n),
       q: `${term('state', state)} ${rest}`.trim(),
       isCurrent: current.includes(state),
     }

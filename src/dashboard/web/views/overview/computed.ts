@@ -19,7 +19,7 @@ export interface Tile {
 
 /** The six numbers that say how the system does. */
 export function tiles(fields: OverviewFields, now: number, zone: Zone): Tile[] {
-  const { failed, waiting, longestWait, slots, emptyInMs, donePerMinute, span } = fields
+  const { failed, waiting, longestWait, slots, donePerMinute, span } = fields
   return [
     {
       name: 'Done',
@@ -41,7 +41,7 @@ export function tiles(fields: OverviewFields, now: number, zone: Zone): Tile[] {
       name: 'Longest wait',
       number: longestWait === null ? UNKNOWN : seconds(Math.max(0, now - longestWait.since)),
       unit: '',
-      note: longestWait === null ? 'no job waits' : `in ${longestWait.queue}`,
+      note: longestWait === null ? (waiting.n === 0 ? 'no job waits' : 'no job is due') : `in ${longestWait.queue}`,
       href: longestWait === null ? '#/queues' : `#/queues/${encodeURIComponent(longestWait.queue)}`,
     },
     {
@@ -51,7 +51,7 @@ export function tiles(fields: OverviewFields, now: number, zone: Zone): Tile[] {
       note: freeText(slots),
       href: '#/workers',
     },
-    emptyTile(waiting.n, emptyInMs, now, zone),
+    emptyTile(fields, now, zone),
   ]
 }
 
@@ -68,9 +68,10 @@ function failedTile(failed: OverviewFields['failed'], span: Span): Tile {
   return failed.n === 0 ? tile : { ...tile, ink: 'failed' }
 }
 
-function emptyTile(waiting: number, emptyInMs: number | null, now: number, zone: Zone): Tile {
+function emptyTile({ waiting, ready, emptyInMs }: OverviewFields, now: number, zone: Zone): Tile {
   const shared = { name: 'Empty in', unit: '', href: '#/queues' }
-  if (waiting === 0 || emptyInMs === 0) return { ...shared, number: 'now', note: 'no backlog' }
+  if (waiting.n === 0) return { ...shared, number: 'now', note: 'no backlog' }
+  if (ready === 0) return { ...shared, number: UNKNOWN, note: 'no job is ready' }
   if (emptyInMs === null) return { ...shared, number: UNKNOWN, note: 'the backlog does not shrink' }
   return { ...shared, number: seconds(emptyInMs), note: `≈ ${dayAndTime(now + emptyInMs, now, zone)}` }
 }

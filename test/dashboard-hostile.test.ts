@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { dashboard } from '../src/dashboard/index.js'
-import type { JobFields, SearchAnswer, ShownValue, Snapshot } from '../src/dashboard/protocol.js'
-import { job } from '../src/index.js'
+import type { FailureFields, JobFields, SearchAnswer, ShownValue, Snapshot } from '../src/dashboard/protocol.js'
+import { Abort, job } from '../src/index.js'
 import { browser, inApp } from './dashboard/browser.js'
 import { Events } from './dashboard/events.js'
 import { openedMills } from './support/opened-mills.js'
@@ -196,6 +196,43 @@ test('a hidden value is in no byte that a viewer gets, and no search finds it', 
     seen.push(await (await page.post('api/complete', { text, caret: text.length })).text())
   expect(seen.join('\n')).not.toContain('hunter2')
   expect(seen.join('\n')).toContain('‹redacted›')
+})
+
+test('what is different about failed jobs is said of their payloads, and not of what is hidden or encrypted', async () => {
+  const run = async ({ country }: { country: string; card: string }): Promise<void> => {
+    if (country === 'NO') throw new Abort('declined')
+  }
+  const [pay, sealed] = [job('pay', run), job('sealed', { run, encrypt: true })]
+  const mill = await open({
+    jobs: [pay, sealed],
+    encryption: { keys: { k1: new Uint8Array(32).fill(1) }, current: 'k1' },
+  })
+  const payloads = Array.from({ length: 40 }, (_, i) => ({
+    country: i < 20 ? 'NO' : 'SE',
+    card: i < 20 ? 'visa-no' : 'visa-se',
+  }))
+  await mill.enqueueMany(pay, payloads)
+  await mill.enqueueMany(sealed, payloads)
+  await mill.start()
+  await expect.poll(async () => (await mill.count({ state: ['done', 'failed'] })).count).toBe(80)
+  const pages = dashboard(mill, {
+    authorize: (request) => ({ role: request.headers.get('x-role') as 'viewer', actor: 'ada' }),
+    redact: [({ path, role }) => role === 'viewer' && path.startsWith('payload.card')],
+  })
+  const { rows } = await mill.stats.errorGroups()
+  const differences = async (name: string, role: string): Promise<unknown> => {
+    const page = browser(inApp(pages), { headers: { 'x-role': role } })
+    await page.session()
+    const print = rows.find((group) => group.job === name)?.fingerprint
+    const view = (await (await page.post('api/view', { topic: `failure:${print}` })).json()) as Snapshot<FailureFields>
+    expect(view.fields.differencesOf).toEqual({ failed: 20, done: 20 })
+    return view.fields.differences
+  }
+  const all = { failedPercent: 100, donePercent: 0 }
+  const country = { what: 'payload.country', value: 'NO', ...all }
+  expect(await differences('pay', 'viewer')).toEqual([country])
+  expect(await differences('pay', 'admin')).toEqual([country, { what: 'payload.card', value: 'visa-no', ...all }])
+  expect(await differences('sealed', 'admin')).toEqual([])
 })
 
 test('what an encrypted job stores is shown to no role, and found by no search', async () => {

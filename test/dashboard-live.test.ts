@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { dashboard } from '../src/dashboard/index.js'
 import type { DashboardOptions } from '../src/dashboard/index.js'
-import type { JobFields, QueuesFields, Snapshot } from '../src/dashboard/protocol.js'
-import { job } from '../src/index.js'
+import type { ErrorBody, JobFields, QueuesFields, Snapshot } from '../src/dashboard/protocol.js'
+import { job, StoreError } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { internalsOf } from '../src/mill/internals.js'
 import type { MillInternals } from '../src/mill/internals.js'
@@ -102,6 +102,41 @@ test('a topic that does not exist is gone, and does not end the others', async (
   ])
   expect(seen.find((frame) => frame?.event === 'snapshot')).toMatchObject({ data: { topic: 'queues' } })
   await events.cancel()
+})
+
+test('a job that runs is shown with its worker, and the host of it', async () => {
+  let release: () => void = () => undefined
+  const held = job('held', () => new Promise<void>((resolve) => (release = resolve)))
+  const mill = await open({ jobs: [held] })
+  const { page } = await signedIn(mill)
+  await mill.start()
+  const handle = await mill.enqueue(held, undefined)
+  await expect.poll(async () => (await handle.get())?.state).toBe('running')
+  const [worker] = (await mill.workers()).rows
+  const view = (await (await page.post('api/view', { topic: `job:${handle.id}` })).json()) as Snapshot
+  expect(fieldsOf<JobFields>(view).attempts).toMatchObject([
+    { number: 1, endedAt: null, worker: worker?.id, host: worker?.host },
+  ])
+  release()
+  await handle.result()
+})
+
+test.each([
+  ['E_STORE_GONE', 'The store is gone: its file or its tables were deleted, moved or replaced.'],
+  ['E_STORE_UNREACHABLE', 'The database does not answer, or ended the connection.'],
+  ['E_STORE', 'The store cannot be read now.'],
+])('a store that fails with %s says so to the user, without its address', async (code, text) => {
+  const mill = await open({ jobs: [charge] })
+  const { page } = await signedIn(mill)
+  const { observing } = (internalsOf(mill) as MillInternals).store
+  Object.defineProperty(observing, 'listQueues', {
+    configurable: true,
+    value: () => Promise.reject(new StoreError(code, '/data/jobs.db: hunter2')),
+  })
+  const response = await page.post('api/view', { topic: 'queues' })
+  const { error } = (await response.json()) as ErrorBody
+  expect([response.status, error.code, error.text]).toEqual([503, 'store', text])
+  expect(JSON.stringify(error)).not.toContain('hunter2')
 })
 
 test('a store that fails is reported as stale, and read again', async () => {

@@ -230,7 +230,7 @@ export interface DifferenceShown {
 export interface FailureFields {
   readonly failure: FailureRow
   readonly examples: readonly { readonly id: string; readonly at: number; readonly error: ErrorShown | null }[]
-  /** Null: not in this version, or not enough jobs; `differencesOf` says of how many. */
+  /** Null: not enough jobs; `differencesOf` says of how many. */
   readonly differences: readonly DifferenceShown[] | null
   readonly differencesOf: { readonly failed: number; readonly done: number } | null
   readonly query: string | null

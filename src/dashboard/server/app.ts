@@ -24,6 +24,7 @@ import { isKnownHost } from './guard/host.js'
 import { RateLimit } from './guard/rate.js'
 import { crossSiteProblem } from './guard/same-site.js'
 import { Hub } from './live/hub.js'
+import { inTime } from './live/in-time.js'
 import { JOB_PARTS, readJobPart } from './job-part.js'
 import { isUuid } from './ids.js'
 import { Nonces } from './act/nonces.js'
@@ -324,8 +325,10 @@ export class App {
   async search({ body, user }: Call): Promise<Response> {
     const { query, sort = 'newest', workflows = false, cursor, limit = PAGE } = readSearchRequest(body)
     const show = this.parts.showFor(user.role)
-    const found = await this.parts.scanner.search(this.parts, { query, sort, workflows, cursor, limit, show })
-    const rows = (await foundRows(this.parts, found))(show)
+    const { scanner, world } = this.parts
+    const searching = scanner.search(this.parts, { query, sort, workflows, cursor, limit, show })
+    const found = await inTime(searching, world)
+    const rows = (await inTime(foundRows(this.parts, found), world))(show)
     const { scanned, reachedAt } = found
     const answer: SearchAnswer = {
       now: this.parts.world.clock.now(),
@@ -360,7 +363,8 @@ export class App {
     const [id = '', part = '', ...more] = path.slice('api/job/'.length).split('/')
     if (!isUuid(id) || !JOB_PARTS.includes(part as JobPart) || more.length > 0) return empty(404)
     const show = this.parts.showFor(user.role)
-    return json(await readJobPart(this.parts, { id, part: part as JobPart, isAll: query.get('all') === '1', show }))
+    const reading = readJobPart(this.parts, { id, part: part as JobPart, isAll: query.get('all') === '1', show })
+    return json(await inTime(reading, this.parts.world))
   }
 
   #failed(error: unknown, what: string): Response {

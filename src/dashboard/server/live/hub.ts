@@ -3,6 +3,7 @@ import { parseTopic, writeTopic } from '../../protocol/topics.js'
 import type { Topic } from '../../protocol/topics.js'
 import type { Role } from '../../protocol/verbs.js'
 import { snapshotOf } from './frames.js'
+import { inTime } from './in-time.js'
 import { LiveTopic } from './live-topic.js'
 import type { TopicSource } from './live-topic.js'
 import { Refusal } from '../parts.js'
@@ -85,7 +86,7 @@ export class Hub {
   /** A later page of a topic: read once, and not kept. */
   async page(text: string, role: Role, cursor: string): Promise<Snapshot> {
     const topic = checkTopic(text, role)
-    const make = await readView(this.#parts, topic, cursor)
+    const make = await inTime(readView(this.#parts, topic, cursor), this.#parts.world)
     return snapshotOf(text, make(this.#parts.showFor(role)), this.#parts.world.clock.now())
   }
 

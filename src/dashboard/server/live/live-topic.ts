@@ -3,6 +3,7 @@ import type { Cancel } from '../../../world/timers.js'
 import type { Snapshot } from '../../protocol/frames.js'
 import type { Role } from '../../protocol/verbs.js'
 import { encodeFrame, Frames } from './frames.js'
+import { inTime } from './in-time.js'
 import type { EncodedFrame } from './frames.js'
 import { ViewGone } from '../parts.js'
 import type { MakeView } from '../parts.js'
@@ -36,8 +37,6 @@ export interface TopicParts {
 
 /** Frames of a topic without readers are kept for those that reconnect. */
 const LINGER_MS = 10_000
-/** A store that has not answered by then is reported; its answer is still taken when it comes. */
-const ANSWER_MS = 5_000
 const RETRY_MIN_MS = 1_000
 const RETRY_MAX_MS = 15_000
 
@@ -171,6 +170,7 @@ export class LiveTopic {
   /** Readers at the same time share one read; one that is slow stays the only one. */
   async #readOnce(): Promise<void> {
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
+    // A late answer is still taken when it comes.
     await inTime(this.#reading, this.#parts.world)
   }
 
@@ -190,20 +190,4 @@ export class LiveTopic {
       if (frame !== undefined) for (const sink of this.#sinks) if (sink.role === role) sink.frame(this.text, frame)
     }
   }
-}
-
-/** The store did not answer in time. */
-export class SlowStore extends Error {}
-
-async function inTime(promise: Promise<void>, { timers }: World): Promise<void> {
-  let cancel: Cancel = () => undefined
-  const late = new Promise<never>((_, reject) => {
-    cancel = timers.after(
-      ANSWER_MS,
-      () => reject(new SlowStore(`The store did not answer within ${ANSWER_MS / 1_000} s.`)),
-      { idle: true },
-    )
-  })
-  promise.catch(() => undefined)
-  await Promise.race([promise, late]).finally(() => cancel())
 }

@@ -1,13 +1,25 @@
+import type { JobRecord } from '../../../job/record.js'
+import type { Role } from '../../protocol/verbs.js'
 import type { ErrorGroup } from '../../../client/statistics/error-groups.js'
 import { DAY_MS } from '../../../job/statistics/buckets.js'
-import type { Count, DeployMark, FailureFields, FailureRow, FailuresFields, Sentence } from '../../protocol/rows.js'
+import type {
+  Count,
+  DeployMark,
+  DifferenceShown,
+  FailureFields,
+  FailureRow,
+  FailuresFields,
+  Sentence,
+} from '../../protocol/rows.js'
 import { SPANS } from '../../protocol/topics.js'
 import type { FailureSpan } from '../../protocol/topics.js'
 import { ViewGone } from '../parts.js'
 import type { MakeView, Parts } from '../parts.js'
 import type { Show } from '../show/redact.js'
 import { jobRow } from './job-row.js'
-import { asPage, deploysOf } from './reads.js'
+import { COMPARED_MAX, COMPARED_MIN, differencesOf, factsOf } from './failure/differences.js'
+import type { Facts } from './failure/differences.js'
+import { asPage, deploysOf, workersOf } from './reads.js'
 
 /** Groups that are read: days are the shortest window of groups, so those of a shorter span are filtered here. */
 const GROUPS_MAX = 1_000
@@ -18,6 +30,10 @@ const KEPT_DAYS = 30
 const COUNTED = 20
 const COUNT_AGE_MS = 10_000
 const FINGERPRINT = /^[0-9a-f]{16}$/
+/** How long a comparison holds, and how long its reads may take. */
+const COMPARED_AGE_MS = 30_000
+const COMPARED_MS = 200
+const TOO_FEW = `Needs ${COMPARED_MIN} failed jobs of this cause and ${COMPARED_MIN} done jobs of the same job.`
 const ABSENT = {
   spark: 'Failures of one cause over time are not in this version.',
 }
@@ -67,6 +83,39 @@ function retryableOf({ mill, shared }: Parts, fingerprint: string): Promise<Coun
   return shared.read(`retryable ${fingerprint}`, COUNT_AGE_MS, async () => {
     const { count, exact } = await mill.count({ fingerprint, state: ['failed', 'parked', 'retrying'] })
     return { n: count, exact }
+  })
+}
+
+interface Compared {
+  readonly of: { readonly failed: number; readonly done: number }
+  readonly isEnough: boolean
+  readonly differences: (show: Show) => readonly DifferenceShown[] | null
+}
+
+/** The newest jobs of a cause against the newest of the same job that are done, for each role as it sees their payloads. */
+function comparedOf(parts: Parts, fingerprint: string, job: string): Promise<Compared> {
+  return parts.shared.read(`differences ${fingerprint}`, COMPARED_AGE_MS, async () => {
+    const page = { limit: COMPARED_MAX, deadline: COMPARED_MS }
+    const [failed, done, { rows: workers }] = await Promise.all([
+      parts.mill.findPage({ fingerprint }, page),
+      parts.mill.findPage({ job, state: 'done' }, page),
+      workersOf(parts),
+    ])
+    const ranOn = new Map(workers.map(({ id, host, version }) => [id, { host, version }]))
+    const known = new Map<Role, readonly DifferenceShown[] | null>()
+    const compare = (show: Show): readonly DifferenceShown[] | null => {
+      const facts = (record: JobRecord): Facts =>
+        factsOf(record, parts.isSealed(record.job) ? undefined : show.plain(record.payload, 'payload'), ranOn)
+      return differencesOf(failed.rows.map(facts), done.rows.map(facts))
+    }
+    return {
+      of: { failed: failed.rows.length, done: done.rows.length },
+      isEnough: failed.rows.length >= COMPARED_MIN && done.rows.length >= COMPARED_MIN,
+      differences: (show) => {
+        if (!known.has(show.role)) known.set(show.role, compare(show))
+        return known.get(show.role) ?? null
+      },
+    }
   })
 }
 
@@ -132,9 +181,10 @@ export async function readFailure(parts: Parts, fingerprint: string): Promise<Ma
   if (group === undefined)
     throw new ViewGone('No failure of this cause is known. Causes are listed for 30 days after their last failure.')
   const deploy = (await deploysOf(parts, 0)).at(-1) ?? null
-  const [{ rows: kept }, retryable] = await Promise.all([
+  const [{ rows: kept }, retryable, compared] = await Promise.all([
     parts.mill.findPage({ fingerprint }, { limit: PAGE }),
     retryableOf(parts, fingerprint),
+    comparedOf(parts, fingerprint, group.job),
   ])
   return (show) => ({
     fields: {
@@ -144,11 +194,11 @@ export async function readFailure(parts: Parts, fingerprint: string): Promise<Ma
         const error = record.error ?? record.attempts.findLast((each) => each.error !== undefined)?.error
         return { id: record.id, at: row.changedAt, error: parts.isSealed(record.job) ? null : show.error(error) }
       }),
-      differences: null,
-      differencesOf: null,
+      differences: compared.differences(show),
+      differencesOf: compared.of,
       query: `print:${fingerprint}`,
     } satisfies FailureFields,
     rows: kept.map((record) => [record.id, jobRow(parts, record, show)]),
-    absent: { ...ABSENT, differences: 'What is different about the failed jobs is not in this version.' },
+    absent: { ...ABSENT, ...(compared.isEnough ? {} : { differences: TOO_FEW }) },
   })
 }

@@ -113,16 +113,12 @@ function attemptsOf(
     }
   })
   if (record.state !== 'running' || record.startedAt === undefined) return ended
-  const running = workers.find(({ running: each }) =>
-    each.some(({ job, queue }) => job === record.job && queue === record.queue),
-  )
   const now: AttemptShown = {
     number: ended.length + 1,
     startedAt: record.startedAt.getTime(),
     endedAt: null,
-    // Only the worker of an attempt that has ended is recorded; of one that runs it is known when one worker runs such jobs.
-    worker: workers.length === 1 ? (running?.id ?? '') : '',
-    host: workers.length === 1 ? (running?.host ?? null) : null,
+    worker: record.worker ?? '',
+    host: record.worker === undefined ? null : hostOf(record.worker),
     error: null,
     exit: null,
     logLines: record.log?.length ?? 0,

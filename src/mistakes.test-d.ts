@@ -88,6 +88,9 @@ sqlite('jobs.db', { filename: 'x' })
 // @ts-expect-error says "'bogus' does not exist in type"
 await millrace({ queues: { mail: { concurrency: 1, bogus: 1 } } })
 
+// @ts-expect-error says "Type 'string' is not assignable to type 'number'"
+await mill.dashboard({ port: '8080' })
+
 // ── Commands and lists ──────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function commands(): Promise<void> {

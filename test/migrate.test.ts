@@ -209,7 +209,7 @@ describe('the command line', () => {
   test.each<[string, string[], RegExp]>([
     ['no command', [], /USAGE/],
     ['an unknown command', ['migarte'], /"migarte" is not a command; did you mean "migrate"\?/],
-    ['an inherited word', ['constructor'], /"constructor" is not a command; there is check, migrate/],
+    ['an inherited word', ['constructor'], /"constructor" is not a command; there is check, dashboard, migrate/],
     ['no store', ['migrate'], /--store is missing: .* MILLRACE_STORE/],
     ['a store without a value', ['migrate', '--store'], /--store needs a value/],
     ['an option in the place of a value', ['migrate', '--store', '--print'], /--store needs a value/],

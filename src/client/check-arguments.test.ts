@@ -39,7 +39,7 @@ describe('a filter', () => {
   test.each<[unknown, RegExp | undefined]>([
     [{}, undefined],
     [{ job: ['a', {}], queue: ['q', 'r'], state: ['ready', 'done'], label: 'l', key: 'k', group: 'g' }, undefined],
-    [{ createdAfter: new Date(), createdBefore: '2026-11-01T00:00:00Z', order: 'oldest', limit: 0 }, undefined],
+    [{ createdAfter: new Date(0), createdBefore: '2026-11-01T00:00:00Z', order: 'oldest', limit: 0 }, undefined],
     [{ order: 'newest', limit: Infinity }, undefined],
     [{ job: '' }, /^job must have 1 to 200 characters/],
     [{ queue: ['q', ''] }, /^queue must have 1 to 200 characters/],

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { vi } from 'vitest'
 import { category, job, millrace } from '../../src/index.js'
 import type { Mill, MillOptions } from '../../src/index.js'
 import { passingStore } from '../support/fresh-store.js'
@@ -205,6 +206,24 @@ export const millRows: readonly OptionRow[] = [
           return 'refused'
         }
       }),
+  },
+  {
+    option: 'dashboard',
+    levels: ['mill'],
+    otherwise: 'no link',
+    values: [
+      { given: { port: 0 }, seen: 'a link' },
+      { given: false, seen: 'no link' },
+    ],
+    see: async (placed) => {
+      const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+      try {
+        await withMill(placed, { jobs: [noted] }, async () => undefined)
+        return printed.mock.calls.some(([line]) => /^dashboard: http/.test(String(line))) ? 'a link' : 'no link'
+      } finally {
+        printed.mockRestore()
+      }
+    },
   },
   {
     option: 'autoMigrate',

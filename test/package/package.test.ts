@@ -19,7 +19,8 @@ import { pack } from '../../scripts/pack.mjs'
 import { root, run, runNode } from '../../scripts/run.mjs'
 
 /** The package as a new user gets it: packed, installed into an empty folder, and used from there. */
-const TARBALL_BYTES_MAX = 1_250_000
+/** The dashboard is 160 kB of it: its server, and the built pages. */
+const TARBALL_BYTES_MAX = 1_450_000
 const INSTALL_SECONDS_MAX = 60
 const PROGRAM_MAX_MS = 60_000
 const NPM_MAX_MS = 120_000
@@ -29,7 +30,7 @@ const README_FILES =
 const TYPES = ['@types/node@20.19.43', '@types/better-sqlite3@9.6.0']
 const TYPED = ['typed.ts', 'better-sqlite3.ts']
 /** What `npm install millrace` installs, its dependencies included. */
-const INSTALLED_BYTES_MAX = 5_000_000
+const INSTALLED_BYTES_MAX = 5_750_000
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
 let packed: Awaited<ReturnType<typeof pack>>
@@ -116,7 +117,7 @@ describe('the tarball', () => {
     expect([...maps, ...references]).toEqual([])
   })
 
-  test('is no larger than 1.25 MB', () => {
+  test('is no larger than 1.45 MB', () => {
     expect(packed.size).toBeLessThanOrEqual(TARBALL_BYTES_MAX)
   })
 })
@@ -134,7 +135,7 @@ describe('npm install millrace, and nothing else', () => {
     writeFileSync(join(alone, 'readme.mjs'), readmeProgram().untyped)
   })
 
-  test('installs three packages, less than 5 MB, and no install script to approve', () => {
+  test('installs three packages, less than 5.75 MB, and no install script to approve', () => {
     const files = readdirSync(join(alone, 'node_modules'), { recursive: true, encoding: 'utf8' })
     const bytes = files.reduce((sum, file) => sum + statSync(join(alone, 'node_modules', file)).size, 0)
     expect(output).toContain('added 3 packages')

@@ -9,7 +9,7 @@ const NAMES = ['title', 'aria-label'] as const
  * draws it: the name of a queue that a client chose could otherwise change how its row reads. What a field holds stays as it is.
  */
 export function showControlCharacters(): void {
-  const before = options.vnode
+  const before = options.vnode?.bind(options)
   options.vnode = (vnode) => {
     if (typeof vnode.type === 'string' || vnode.type === Fragment) escapeText(vnode)
     before?.(vnode)

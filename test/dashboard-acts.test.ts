@@ -261,3 +261,22 @@ test('a search finds by payloads, words, times and states, and says how far it c
     { code: 'bad-search', text: 'There is no qualifier stat.', at: { from: 0, to: 4 } },
   ])
 })
+
+test('a pause of a running job is a request: the answer and the page say so, and there is nothing to undo', async () => {
+  let release: () => void = () => undefined
+  const slow = job('slow', () => new Promise<void>((resolve) => (release = resolve)))
+  const mill = await open({ jobs: [slow] })
+  const { ada } = await users(mill)
+  const { id } = await mill.enqueue(slow)
+  await mill.start()
+  await expect.poll(async () => (await mill.get(id))?.state).toBe('running')
+  expect(await ada.act({ verb: 'job.pause', target: id, expect: 'running' })).toMatchObject({
+    changed: true,
+    text: `Pause of slow ${id.slice(0, 8)} requested; it stops after this attempt.`,
+    state: 'running',
+    undo: null,
+  })
+  const view = (await (await ada.post('api/view', { topic: `job:${id}` })).json()) as Snapshot
+  expect(view.fields).toMatchObject({ state: 'running', requested: 'pause' })
+  release()
+})

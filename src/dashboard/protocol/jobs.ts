@@ -81,9 +81,9 @@ export interface AttemptShown {
   readonly logLines: number
 }
 
-/** A stretch of the time line. */
+/** A stretch of the time line. 'held': its retry is due, and its queue is probing. */
 export interface TimelineSpan {
-  readonly kind: 'scheduled' | 'ready' | 'running' | 'back-off' | 'blocked' | 'paused' | 'future'
+  readonly kind: 'scheduled' | 'ready' | 'running' | 'back-off' | 'held' | 'blocked' | 'paused' | 'future'
   readonly from: number
   /** Null: it lasts. */
   readonly to: number | null
@@ -115,6 +115,8 @@ export interface WaitingForShown {
 /** The page of a job. */
 export interface JobFields extends JobRow {
   readonly crashes: number
+  /** It runs, and this was requested of it: it happens when the attempt ends. */
+  readonly requested: 'cancel' | 'pause' | null
   readonly after: readonly string[]
   readonly calledBy: string | null
   readonly expiresAt: number | null

@@ -20,9 +20,9 @@ test('a name with slashes and dots stays one name', () => {
   expect(parseRoute('#/queues/a%2Fb.c').id).toBe('a/b.c')
 })
 
-test('the root, an unknown page and a broken escape are the overview or shown as they are', () => {
+test('the root is the overview; an unknown page and a broken escape keep their text', () => {
   expect(parseRoute('').page).toBe('overview')
-  expect(parseRoute('#/nothing').page).toBe('overview')
+  expect(parseRoute('#/blah')).toEqual({ page: 'unknown', id: 'blah', query: {} })
   expect(parseRoute('#/job/100%').id).toBe('100%')
 })
 

@@ -13,6 +13,7 @@ export type Page =
   | 'health'
   | 'audit'
   | 'enqueue'
+  | 'unknown'
 
 /** Where the tab is: all of it is in the fragment, so search texts reach no access log. */
 export interface Route {
@@ -38,12 +39,13 @@ const PAGES: readonly string[] = [
   'enqueue',
 ]
 
-/** Reads `#/queues/a%2Fb?since=1h`. A page that does not exist is the overview. */
+/** Reads `#/queues/a%2Fb?since=1h`. Of a page that does not exist, the id is what was asked for. */
 export function parseRoute(fragment: string): Route {
   const text = fragment.replace(/^#?\/?/, '')
   const [path, search = ''] = splitOnce(text, '?')
   const [page, id] = splitOnce(path, '/')
-  const known = PAGES.includes(page) ? (page as Page) : 'overview'
+  if (page !== '' && !PAGES.includes(page)) return { page: 'unknown', id: decode(path), query: {} }
+  const known = page === '' ? 'overview' : (page as Page)
   return { page: known, id: id === undefined || id === '' ? undefined : decode(id), query: parseQuery(search) }
 }
 

@@ -31,6 +31,8 @@ const PAGES: Readonly<Record<string, string>> = {
   health: '#/health',
   audit: '#/audit',
   enqueue: '#/enqueue?job=charge',
+  unknown: '#/blah',
+  'worker-unknown': '#/workers/none',
 }
 
 for (const [name, fragment] of Object.entries(PAGES))

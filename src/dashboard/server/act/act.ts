@@ -76,6 +76,10 @@ async function onJob(parts: Parts, request: ActRequest, given: Given): Promise<A
   const changed = await command(parts, request, given)
   if (!changed) return leftState(parts, target, name, (await parts.mill.get(target))?.state ?? null)
   const after = verb === 'job.delete' ? null : ((await parts.mill.get(target))?.state ?? null)
+  // A running job keeps running until its attempt ends: what changed is only that the request is noted, and there is nothing to take back.
+  const requested = after === 'running' ? REQUESTED[verb] : undefined
+  if (requested !== undefined)
+    return answer(true, `${requested(name)}.`, { state: after, link: link('job', target), id: target })
   const undo = verb === 'job.pause' ? 'job.resume' : verb === 'job.resume' ? 'job.pause' : null
   return answer(true, `${DONE[verb]} ${name}.`, {
     state: after,
@@ -94,6 +98,11 @@ const DONE: Readonly<Record<JobVerb, string>> = {
   'job.send': 'Sent an event to',
   'job.delete': 'Deleted',
   'job.edit': 'Changed',
+}
+
+const REQUESTED: Partial<Readonly<Record<JobVerb, (name: string) => string>>> = {
+  'job.pause': (name) => `Pause of ${name} requested; it stops after this attempt`,
+  'job.cancel': (name) => `Cancel of ${name} requested; its handler is asked to stop`,
 }
 
 function command({ mill }: Parts, { verb, target, args = {} }: ActRequest, given: Given): Promise<boolean> {

@@ -38,10 +38,11 @@ export async function readJob(parts: Parts, id: string): Promise<MakeView> {
       ...jobRow(parts, record, show, isWaiting ? why : undefined),
       ...detailsOf(parts, record, show, isSealed),
       attempts: attemptsOf(record, workers.rows, show, isSealed),
-      timeline: timelineOf(record, now),
+      timeline: timelineOf(record, now, why?.reason),
       flags: audit.rows.map((row) => flagOf(row, show)).toReversed(),
       workflow: record.workflow === undefined ? null : workflowOf(record.workflow),
       sequence: null,
+      requested: requestedOf(record, audit.rows),
     }
     return {
       fields,
@@ -49,6 +50,13 @@ export async function readJob(parts: Parts, id: string): Promise<MakeView> {
       absent: steps.length === STEPS_MAX ? { steps: `Only the first ${STEPS_MAX} steps are shown.` } : {},
     }
   }
+}
+
+/** The newest request of the attempt that runs. The trail has it; of a workflow, its record. */
+function requestedOf({ state, startedAt, workflow }: JobRecord, rows: readonly AuditRecord[]): JobFields['requested'] {
+  if (state !== 'running' || startedAt === undefined) return null
+  const found = rows.find(({ verb, at }) => (verb === 'pause' || verb === 'cancel') && at >= startedAt)
+  return workflow?.requested ?? (found?.verb as 'cancel' | 'pause' | undefined) ?? null
 }
 
 type Details = Pick<

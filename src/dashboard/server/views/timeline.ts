@@ -1,8 +1,9 @@
 import type { JobRecord } from '../../../job/record.js'
+import type { WhyReason } from '../../../job/why/why.js'
 import type { TimelineSpan } from '../../protocol/jobs.js'
 
 /** What a job did over time, from its record: nothing is shown that the record does not say. */
-export function timelineOf(record: JobRecord, now: number): readonly TimelineSpan[] {
+export function timelineOf(record: JobRecord, now: number, why?: WhyReason): readonly TimelineSpan[] {
   const { createdAt, state, startedAt } = record
   const runs = triesOf(record).map((attempt, i) => ({
     from: attempt.startedAt.getTime(),
@@ -20,7 +21,7 @@ export function timelineOf(record: JobRecord, now: number): readonly TimelineSpa
     spans.push({ kind: 'running', ...run })
     at = run.to ?? now
   }
-  return [...spans, ...waitsNow(record, at, now)]
+  return [...spans, ...waitsNow(record, at, now, why)]
 }
 
 /** The attempts of a record; its history also has commands, which no worker ran. */
@@ -37,7 +38,7 @@ function waited({ dueAt, attempts }: JobRecord, from: number, to: number, attemp
   return to > due ? [...scheduled, { kind: 'ready', from: due, to, attempt: null }] : scheduled
 }
 
-function waitsNow({ state, dueAt }: JobRecord, from: number, now: number): TimelineSpan[] {
+function waitsNow({ state, dueAt }: JobRecord, from: number, now: number, why?: WhyReason): TimelineSpan[] {
   const due = dueAt.getTime()
   const future: TimelineSpan[] = due > now ? [{ kind: 'future', from: due, to: null, attempt: null }] : []
   const span = (kind: TimelineSpan['kind'], to: number | null): TimelineSpan => ({ kind, from, to, attempt: null })
@@ -45,7 +46,11 @@ function waitsNow({ state, dueAt }: JobRecord, from: number, now: number): Timel
     case 'scheduled':
       return [span('scheduled', null), ...future]
     case 'retrying':
-      return [span('back-off', null), ...future]
+      if (why !== 'probing' || due > now) return [span('back-off', null), ...future]
+      return [
+        ...(due > from ? [span('back-off', due)] : []),
+        { kind: 'held', from: Math.max(from, due), to: null, attempt: null },
+      ]
     case 'ready':
       return [span('ready', null)]
     case 'blocked':

@@ -389,6 +389,7 @@ function jobFields(row: JobRow, change: Partial<JobFields>): JobFields {
   return {
     ...row,
     crashes: 0,
+    requested: null,
     after: [],
     calledBy: null,
     expiresAt: null,

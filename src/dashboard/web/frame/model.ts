@@ -95,7 +95,12 @@ export function lostBanner(status: Status, asOf: number | undefined, tabNow: num
 
 /** `✕ 2 · Failures · shop`: the state of the system is seen without opening the tab. */
 export function tabTitle(page: Page, health: HealthFields | undefined, app: string): string {
-  const others: Partial<Record<Page, string>> = { job: 'Job', sequences: 'Sequence', enqueue: 'Enqueue' }
+  const others: Partial<Record<Page, string>> = {
+    job: 'Job',
+    sequences: 'Sequence',
+    enqueue: 'Enqueue',
+    unknown: 'No such page',
+  }
   const name = others[page] ?? words.pages[page as keyof typeof words.pages]
   const { kind = 'unknown', problems = 0 } = health?.verdict ?? {}
   const mark = kind === 'bad' ? `✕ ${problems} · ` : kind === 'warn' ? `▲ ${problems} · ` : ''

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DEMO_NOW, JOBS, QUEUES, RETRYING, STEPS, WORKFLOW } from '../demo/frames.js'
+import { DEMO_NOW, JOBS, QUEUES, RETRYING, RUNNING, STEPS, WORKFLOW } from '../demo/frames.js'
 import { lostBanner, liveMark, railLinks, tabTitle } from '../frame/model.js'
 import { jumpChoices } from '../frame/jump.js'
 import { bulkLine, exampleText, previewLines } from '../parts/act/bulk-lines.js'
@@ -7,7 +7,7 @@ import { jobActs, likelyAct } from '../parts/act/job-act-list.js'
 import { placeGraph } from '../parts/graph-layout.js'
 import { backfillArguments, tickCell } from './recurring/computed.js'
 import { changedArguments, jsonProblem } from './job/edit-arguments.js'
-import { errorLines, outsideLinks } from './job/computed.js'
+import { alreadyRequested, errorLines, facts, outsideLinks, whyText } from './job/computed.js'
 import { fieldsOf, payloadOf } from './enqueue/computed.js'
 import { itemCells } from './groups/computed.js'
 import { jobTimeline, stepTimeline } from './job/timeline.js'
@@ -129,7 +129,7 @@ test('a range is selected in the order of the table, in both directions', () => 
 test('the actions of a state that do not apply give the reason, and the likeliest one applies', () => {
   const acts = jobActs('done')
   expect(acts.filter(({ unavailable }) => unavailable === undefined).map(({ label }) => label)).toEqual(['Delete'])
-  expect(acts[0]?.unavailable).toBe('A done job cannot do this.')
+  expect(acts[0]?.unavailable).toBe('This job is done: it cannot do this.')
   expect((['failed', 'paused', 'scheduled', 'running'] as const).map((state) => likelyAct(state)?.verb)).toEqual([
     'job.retry',
     'job.resume',
@@ -344,4 +344,12 @@ test('the title and the rail show what needs action', () => {
   ])
   expect(links.filter(({ isCurrent }) => isCurrent).map(({ page }) => page)).toEqual(['jobs'])
   expect(links.map(({ page }) => page)).not.toContain('audit')
+})
+
+test('a request of a running job is in its sentence, and its button says so', () => {
+  const running = { ...RUNNING, requested: 'pause' } as const
+  expect(whyText(running, '41 s')).toBe('It has run for 41 s. A pause is requested: it stops after this attempt.')
+  expect(alreadyRequested(running, 'job.pause')).toBe('A pause is requested already.')
+  expect(alreadyRequested(running, 'job.cancel')).toBeUndefined()
+  expect(facts(running).find(({ name }) => name === 'progress')?.value).toBe('3 of 10')
 })

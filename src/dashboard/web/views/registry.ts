@@ -34,5 +34,6 @@ export const VIEWS: Readonly<Record<Page, View>> = {
   upcoming: { topics: upcoming.topics, load: async () => (await import('./upcoming/template.js')).UpcomingPage },
   health: { topics: () => [], load: async () => (await import('./health/template.js')).HealthPage },
   audit: { topics: audit.topics, load: async () => (await import('./audit/template.js')).AuditPage },
+  unknown: { topics: () => [], load: async () => (await import('./unknown-page.js')).UnknownPage },
   enqueue: { topics: enqueue.topics, load: async () => (await import('./enqueue/template.js')).EnqueuePage },
 }

@@ -38,7 +38,7 @@ export function jobActs(state: StateName): JobAct[] {
   return ACTS.filter(({ verb }) => !isTwin(verb, state)).map((act) => ({
     ...act,
     asks: isDestructive(act.verb),
-    unavailable: STATES_OF[act.verb].includes(state) ? undefined : `A ${state} job cannot do this.`,
+    unavailable: STATES_OF[act.verb].includes(state) ? undefined : `This job is ${state}: it cannot do this.`,
     question: (name) => QUESTIONS[act.verb]?.(name, state) ?? '',
   }))
 }

@@ -1,10 +1,10 @@
-import type { AttemptShown, ErrorShown, JobFields } from '../../../protocol.js'
+import type { AttemptShown, ErrorShown, JobFields, JobVerb } from '../../../protocol.js'
 import { UNKNOWN, whole } from '../../format/number.js'
 import { duration } from '../../format/duration.js'
 import { visible } from '../../format/text.js'
 import type { MarkName } from '../../parts/state.js'
 import { jobsHref, printRoute, term } from '../../route.js'
-import { attemptText } from '../jobs/computed.js'
+import { attemptText, progressText } from '../jobs/computed.js'
 import { attemptMark } from './timeline.js'
 
 export interface Fact {
@@ -20,6 +20,7 @@ export function facts(job: JobFields): Fact[] {
   return [
     { name: 'queue', value: job.queue, href: printRoute({ page: 'queues', id: job.queue }) },
     { name: 'attempt', value: attemptText(job).replace('/', ' of ') },
+    ...optional('progress', job.progress === null ? null : progressText(job.progress)),
     { name: 'priority', value: whole(job.priority) },
     ...optional('key', job.key, job.key === null ? undefined : jobsHref(term('key', job.key))),
     ...optional('labels', job.labels.join(', ')),
@@ -43,10 +44,21 @@ export function whyText(job: JobFields, ageText: string): string {
   if (job.undecoded !== null) return visible(job.undecoded)
   if (job.why !== null) return visible(job.why.text)
   const took = job.tookMs === null ? '' : `, ${duration(job.tookMs)} for the last attempt`
-  if (job.state === 'running') return `It has run for ${ageText}.`
+  if (job.state === 'running') return `It has run for ${ageText}.${REQUESTS[job.requested ?? 'none']}`
   if (job.state === 'done') return `It is done${took}.`
   if (job.lastError !== null) return visible(`${job.lastError.name}: ${job.lastError.message.split('\n')[0]}`)
   return visible(job.reason ?? '')
+}
+
+const REQUESTS = {
+  pause: ' A pause is requested: it stops after this attempt.',
+  cancel: ' A cancel is requested: its handler is asked to stop.',
+  none: '',
+} as const
+
+/** Why a button of the job's page does not apply, though it would in this state: it was pressed before. */
+export function alreadyRequested({ requested }: Pick<JobFields, 'requested'>, verb: JobVerb): string | undefined {
+  return requested !== null && verb === `job.${requested}` ? `A ${requested} is requested already.` : undefined
 }
 
 /** A line of a stack: frames of the app stand out, those of packages are folded. */

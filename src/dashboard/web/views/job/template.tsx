@@ -12,7 +12,7 @@ import { Ago, When } from '../../parts/time.js'
 import { Timeline } from '../../parts/timeline.js'
 import { rowsOf, useTopic } from '../../use-topic.js'
 import { Attempts } from './attempts.js'
-import { facts, outsideLinks, whyText } from './computed.js'
+import { alreadyRequested, facts, outsideLinks, whyText } from './computed.js'
 import { CopyMenu } from './copy-menu.js'
 import { EditJob } from './edit-job.js'
 import { Around, Lately } from './around.js'
@@ -69,7 +69,7 @@ function Tools({ job }: { job: JobFields }) {
           wish={{ verb, target: job.id, expect: job.state }}
           isPrimary={verb === urgent}
           label={label}
-          unavailable={unavailable}
+          unavailable={unavailable ?? alreadyRequested(job, verb)}
           subject={job.job}
           question={question(job.job)}
           {...(shortcut === undefined ? {} : { shortcut })}

@@ -3,6 +3,7 @@ import { useApp } from '../../app-context.js'
 import { Act } from '../../parts/act/act-button.js'
 import { Empty } from '../../parts/empty.js'
 import { Page } from '../../parts/page.js'
+import { Glyph } from '../../parts/state.js'
 import { Table } from '../../parts/table.js'
 import type { Column } from '../../parts/table.js'
 import { When } from '../../parts/time.js'
@@ -21,8 +22,9 @@ export function RecurringPage() {
   const lead = snapshot && `${plural(snapshot.fields.total, 'recurring job')}. Rules are defined in code.`
   return (
     <Page title="Recurring" held={held} lead={lead}>
+      {id === undefined ? null : <NoSuch key={id} id={id} />}
       {snapshot && <All rows={rowsOf(snapshot)} />}
-      {id === undefined ? null : <Ledger id={id} />}
+      {id === undefined ? null : <Ledger key={id} id={id} />}
     </Page>
   )
 }
@@ -140,11 +142,21 @@ const COLUMNS: readonly Column<RecurringLine>[] = [
   },
 ]
 
+/** Above the list: what was asked for is not in it. */
+function NoSuch({ id }: { id: string }) {
+  const { gone } = useTopic<'recurring:'>(`recurring:${id}`)
+  return gone === undefined ? null : (
+    <div class="strip warn" role="status">
+      <Glyph name="warn" />
+      <span class="break">{gone}</span>
+    </div>
+  )
+}
+
 function Ledger({ id }: { id: string }) {
   const held = useTopic<'recurring:'>(`recurring:${id}`)
   const { snapshot } = held
-  if (held.gone !== undefined) return <p class="quiet">{held.gone}</p>
-  return snapshot === undefined ? null : <LedgerOf view={snapshot} />
+  return snapshot === undefined || held.gone !== undefined ? null : <LedgerOf view={snapshot} />
 }
 
 function LedgerOf({ view }: { view: Snapshot<RecurringFields, Tick> }) {

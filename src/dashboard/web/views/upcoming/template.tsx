@@ -53,7 +53,7 @@ function Body({ view }: { view: Snapshot<UpcomingFields, UpcomingRow> }) {
       <Lanes fields={view.fields} />
       <Table
         caption="Upcoming runs"
-        columns={COLUMNS}
+        columns={columnsOf(rows)}
         rows={lines}
         rowKey={({ key }) => key}
         foot={<More left={leftText(rows.length, shown)} onMore={() => setShown(shown + PAGE_ROWS)} />}
@@ -97,6 +97,13 @@ function Lanes({ fields }: { fields: UpcomingFields }) {
       ))}
     </div>
   )
+}
+
+/** The usual run time has a column only where one is known. */
+function columnsOf(rows: readonly UpcomingRow[]): readonly Column<UpcomingLine>[] {
+  return rows.every(({ usuallyTakesMs }) => usuallyTakesMs === null)
+    ? COLUMNS.filter(({ key }) => key !== 'takes')
+    : COLUMNS
 }
 
 const COLUMNS: readonly Column<UpcomingLine>[] = [

@@ -1,3 +1,5 @@
+import { useApp } from '../../app-context.js'
+import { visible } from '../../format/text.js'
 import { Empty } from '../../parts/empty.js'
 import { Page, Said } from '../../parts/page.js'
 import { Glyph } from '../../parts/state.js'
@@ -9,9 +11,16 @@ import { jobsHref, term } from '../../route.js'
 export function WorkersPage() {
   const held = useTopic<'workers'>('workers')
   const { snapshot } = held
+  const asked = useApp().router.route.value.id
   const rows = snapshot === undefined ? [] : rowsOf(snapshot)
   return (
     <Page title="Workers" held={held} lead={snapshot && <Said sentence={snapshot.fields.text} />}>
+      {snapshot === undefined || asked === undefined || rows.some(({ id }) => id === asked) ? null : (
+        <div class="strip warn" role="status">
+          <Glyph name="warn" />
+          <span class="break">{`There is no worker "${visible(asked)}"; these are all.`}</span>
+        </div>
+      )}
       {snapshot?.fields.unknownNames.map(({ job, text }) => (
         <div key={job} class="strip warn">
           <Glyph name="warn" />

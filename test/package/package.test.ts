@@ -20,7 +20,7 @@ import { root, run, runNode } from '../../scripts/run.mjs'
 
 /** The package as a new user gets it: packed, installed into an empty folder, and used from there. */
 /** The dashboard is 160 kB of it: its server, and the built pages. */
-const TARBALL_BYTES_MAX = 1_450_000
+const TARBALL_BYTES_MAX = 1_500_000
 const INSTALL_SECONDS_MAX = 60
 const PROGRAM_MAX_MS = 60_000
 const NPM_MAX_MS = 120_000
@@ -117,7 +117,7 @@ describe('the tarball', () => {
     expect([...maps, ...references]).toEqual([])
   })
 
-  test('is no larger than 1.45 MB', () => {
+  test('is no larger than 1.5 MB', () => {
     expect(packed.size).toBeLessThanOrEqual(TARBALL_BYTES_MAX)
   })
 })

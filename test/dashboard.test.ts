@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { dashboard, toNodeHandler } from '../src/dashboard/index.js'
-import { job } from '../src/index.js'
+import { event, job, workflow } from '../src/index.js'
 import { openedMills } from './support/opened-mills.js'
 import { browser, HOST, inApp, TOKEN } from './dashboard/browser.js'
 import { Events } from './dashboard/events.js'
@@ -187,4 +187,24 @@ test('the list of workflows has no counts of all jobs, and a search has none eit
   expect(await countsOf('workflows:newest:')).toBeNull()
   expect(await countsOf('list:newest:job:charge')).toBeNull()
   expect(await countsOf('list:newest:')).toMatchObject({ ready: { n: 1, exact: true } })
+})
+
+test('the list of workflows has the step that each is in, and how many are done', async () => {
+  const approved = event<{ by: string }>('approved')
+  const refund = workflow('refund', {
+    events: [approved],
+    run: async (_: null, w) => {
+      await w.step('load', async () => 1)
+      await w.waitFor(approved)
+    },
+  })
+  const mill = await open({ jobs: [refund] })
+  const page = browser(inApp(dashboard(mill, { token: TOKEN })))
+  await page.login(TOKEN)
+  await page.session()
+  const { id } = await mill.enqueue(refund, null)
+  await mill.start()
+  await expect.poll(async () => (await mill.get(id))?.state).toBe('blocked')
+  const view = await (await page.post('api/view', { topic: 'workflows:newest:' })).json()
+  expect(view).toMatchObject({ rows: { [id]: { step: { name: 'approved', done: 1 } } } })
 })

@@ -62,7 +62,7 @@ export interface JobRow {
   readonly changedAt: number
   /** How long the last attempt ran; while it runs, null: now − startedAt. */
   readonly tookMs: number | null
-  /** Of a workflow: the step it is in, and how many are done; null where a list does not read it. */
+  /** Of a workflow: the step it is in (empty: in none), and how many are done; null where a list does not read it. */
   readonly step: { readonly name: string; readonly kind: string; readonly done: number } | null
 }
 

@@ -328,7 +328,7 @@ export class App {
     const { scanner, world } = this.parts
     const searching = scanner.search(this.parts, { query, sort, workflows, cursor, limit, show })
     const found = await inTime(searching, world)
-    const rows = (await inTime(foundRows(this.parts, found), world))(show)
+    const rows = (await inTime(foundRows(this.parts, found, workflows), world))(show)
     const { scanned, reachedAt } = found
     const answer: SearchAnswer = {
       now: this.parts.world.clock.now(),

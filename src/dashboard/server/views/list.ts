@@ -1,3 +1,5 @@
+import { JobGoneError } from '../../../errors.js'
+import type { JobRecord } from '../../../job/record.js'
 import type { JobRow } from '../../protocol/jobs.js'
 import type { ListFields } from '../../protocol/rows.js'
 import type { Sort } from '../../protocol/topics.js'
@@ -38,7 +40,7 @@ export async function readList(
         }),
       ),
     )
-    const rowsOf = await Promise.all(found.map((each) => foundRows(parts, each)))
+    const rowsOf = await Promise.all(found.map((each) => foundRows(parts, each, kind === 'workflows')))
     return (show): View => {
       const at = parts.hasRules ? (roles as readonly string[]).indexOf(show.role) : 0
       const { scanned, reachedAt, cursor } = found[at] as Found
@@ -60,7 +62,32 @@ export async function readList(
 type RowsOf = (show: Show) => readonly JobRow[]
 
 /** The rows of a search, each that waits with its reason. */
-export async function foundRows(parts: Parts, { records }: Pick<Found, 'records'>): Promise<RowsOf> {
-  const whys = await readWhys(parts, records)
-  return (show) => records.map((record) => jobRow(parts, record, show, whys.get(record.id)))
+export async function foundRows(parts: Parts, { records }: Pick<Found, 'records'>, hasSteps = false): Promise<RowsOf> {
+  const [whys, steps] = await Promise.all([
+    readWhys(parts, records),
+    Promise.all(records.map(async (record) => (hasSteps ? stepOf(parts, record) : null))),
+  ])
+  return (show) =>
+    records.map((record, i) => ({ ...jobRow(parts, record, show, whys.get(record.id)), step: steps[i] ?? null }))
+}
+
+/** Steps of one workflow that a list reads; of one with more, the list does not know where it is. */
+const STEPS_MAX = 100
+const OPEN_AGE_MS = 2_000
+const SETTLED_AGE_MS = 60_000
+
+/** The step that a workflow is in, and how many are done. */
+function stepOf({ mill, shared }: Parts, { id, settledAt }: JobRecord): Promise<JobRow['step']> {
+  const age = settledAt === undefined ? OPEN_AGE_MS : SETTLED_AGE_MS
+  return shared.read(`steps ${id} ${settledAt?.getTime() ?? ''}`, age, async () => {
+    const steps = await mill.steps(id, { limit: STEPS_MAX }).catch((error: unknown) => {
+      // It was deleted after the list was read.
+      if (error instanceof JobGoneError) return []
+      throw error
+    })
+    if (steps.length === 0 || steps.length === STEPS_MAX) return null
+    const now = steps.findLast(({ state }) => state === 'open' || state === 'retrying')
+    const done = steps.filter(({ state, kind }) => state === 'done' && !kind.startsWith('!')).length
+    return { name: now?.name ?? '', kind: now?.kind ?? '', done }
+  })
 }

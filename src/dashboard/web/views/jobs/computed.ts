@@ -40,7 +40,7 @@ export function jobLine(row: JobRow): JobLine {
     at: row.changedAt,
     took: row.tookMs ?? undefined,
     runningSince: row.state === 'running' ? (row.startedAt ?? undefined) : undefined,
-    step: row.step === null ? UNKNOWN : row.step.name,
+    step: row.step === null ? UNKNOWN : row.step.name || row.step.kind || UNKNOWN,
     stepsDone: row.step === null ? UNKNOWN : whole(row.step.done),
   }
 }

@@ -6,7 +6,7 @@ import { bulkLine, exampleText, previewLines } from '../parts/act/bulk-lines.js'
 import { jobActs, likelyAct } from '../parts/act/job-act-list.js'
 import { placeGraph } from '../parts/graph-layout.js'
 import { backfillArguments, tickCell } from './recurring/computed.js'
-import { changedArguments, jsonProblem } from './job/edit-arguments.js'
+import { changedArguments, editableText, jsonProblem } from './job/edit-arguments.js'
 import { alreadyRequested, errorLines, facts, outsideLinks, whyText } from './job/computed.js'
 import { fieldsOf, payloadOf } from './enqueue/computed.js'
 import { itemCells } from './groups/computed.js'
@@ -352,4 +352,13 @@ test('a request of a running job is in its sentence, and its button says so', ()
   expect(alreadyRequested(running, 'job.pause')).toBe('A pause is requested already.')
   expect(alreadyRequested(running, 'job.cancel')).toBeUndefined()
   expect(facts(running).find(({ name }) => name === 'progress')?.value).toBe('3 of 10')
+})
+
+test('a payload is offered for editing only where JSON has all of it', () => {
+  const value = { is: 'object', entries: [['n', 1]] } as const
+  const shown = { value, text: '{ "n": 1 }', bytes: 10, isCut: false, isRedacted: false }
+  expect(editableText(shown)).toBe('{ "n": 1 }')
+  const date = { is: 'object', entries: [['at', { is: 'tag', tag: 'Date', text: '2026' }]] } as const
+  const lossy = [{ ...shown, isCut: true }, { ...shown, isRedacted: true }, { ...shown, value: date }, undefined]
+  expect(lossy.map(editableText)).toEqual(['', '', '', ''])
 })

@@ -1,4 +1,4 @@
-import type { ActArguments, JobFields } from '../../../protocol.js'
+import type { ActArguments, JobFields, Shown, ShownValue } from '../../../protocol.js'
 
 const MINUTE = 60_000
 
@@ -37,6 +37,17 @@ export function changedArguments(
     ],
     problem: undefined,
   }
+}
+
+/** The payload as text to edit; empty where plain JSON would lose something of it: a part, a hidden value, a Date, a big integer. */
+export function editableText(payload: ShownValue | undefined): string {
+  return payload === undefined || payload.isCut || payload.isRedacted || !isPlain(payload.value) ? '' : payload.text
+}
+
+function isPlain(value: Shown): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (value.is === 'tag' || value.of !== undefined || value.more !== undefined) return false
+  return value.is === 'list' ? value.items.every(isPlain) : value.entries.every(([, each]) => isPlain(each))
 }
 
 /** Why a text is not JSON; undefined when it is. */

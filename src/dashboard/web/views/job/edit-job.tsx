@@ -3,7 +3,8 @@ import { STATES_OF } from '../../../protocol.js'
 import type { JobFields } from '../../../protocol.js'
 import { useApp } from '../../app-context.js'
 import { Dialog } from '../../parts/dialog.js'
-import { changedArguments } from './edit-arguments.js'
+import { changedArguments, editableText } from './edit-arguments.js'
+import { usePart } from './use-part.js'
 
 /** Edit a job that is not running: priority, due time, payload. Only what was changed is sent. */
 export function EditJob({ job }: { job: JobFields }) {
@@ -31,7 +32,10 @@ function EditDialog({ job, onClose }: { job: JobFields; onClose: () => void }) {
   const { actions } = useApp()
   const [priority, setPriority] = useState(String(job.priority))
   const [delay, setDelay] = useState('')
-  const [payload, setPayload] = useState('')
+  const stored = editableText(usePart(job.id, 'payload', job.state).answer)
+  const [typed, setPayload] = useState<string | undefined>(undefined)
+  const shown = typed ?? stored
+  const payload = shown === stored ? '' : shown
   const { args, lines, problem } = changedArguments(job, { priority, delay, payload }, useApp().clock.now.peek())
   const isReady = problem === undefined && lines.length > 0
   const save = (): void => {
@@ -60,11 +64,11 @@ function EditDialog({ job, onClose }: { job: JobFields; onClose: () => void }) {
         />
       </label>
       <label class="labelled">
-        <span>Payload as JSON (empty: as it is)</span>
+        <span>Payload as JSON (empty or unchanged: as it is)</span>
         <textarea
           class="field mono"
           rows={6}
-          value={payload}
+          value={shown}
           onInput={({ currentTarget }) => setPayload(currentTarget.value)}
         />
       </label>

@@ -526,6 +526,7 @@ export const untested: readonly { readonly why: string; readonly bounds: readonl
       'src/dashboard/server/views/job.ts#STEPS_MAX',
       'src/dashboard/server/views/list.ts#STEPS_MAX',
       'src/dashboard/server/views/list.ts#PAGE',
+      'src/dashboard/server/views/overview.ts#NEXT_READ',
       'src/dashboard/server/views/overview.ts#PACE_MINUTES',
       'src/dashboard/server/views/overview.ts#QUEUES_SHOWN',
       'src/dashboard/server/views/overview.ts#SHOWN',

@@ -219,7 +219,7 @@ export const millRows: readonly OptionRow[] = [
       const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
       try {
         await withMill(placed, { jobs: [noted] }, async () => undefined)
-        return printed.mock.calls.some(([line]) => /^dashboard: http/.test(String(line))) ? 'a link' : 'no link'
+        return printed.mock.calls.some(([line]) => String(line).startsWith('dashboard: http')) ? 'a link' : 'no link'
       } finally {
         printed.mockRestore()
       }

@@ -72,7 +72,7 @@ export async function openStill({ store, count, isHealthy = false }) {
     await sleep(150)
   }
   clock.now = STILL_AT
-  await settled(mill, async () => (await mill.count({ state: 'running' })).count >= 15)
+  await settled(mill, async () => (await mill.count({ state: 'running' })).count >= 12)
   return { mill, now: STILL_AT, state, close: close([...workers, mill]) }
 }
 

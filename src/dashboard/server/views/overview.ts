@@ -1,6 +1,6 @@
 import type { LiveQueue } from '../../../client/commands/queues.js'
 import type { WorkerRecord } from '../../../client/read/lists.js'
-import type { OverviewFields, QueueRow, SlotShown } from '../../protocol/rows.js'
+import type { OverviewFields, QueueRow, SlotShown, UpcomingRow } from '../../protocol/rows.js'
 import { MINUTE_MS } from '../../../job/statistics/buckets.js'
 import { SPANS } from '../../protocol/topics.js'
 import type { Span } from '../../protocol/topics.js'
@@ -14,6 +14,8 @@ import { verdictOf } from './verdict.js'
 
 const QUEUES_SHOWN = 8
 const SHOWN = 5
+/** Upcoming begins with what is due and waits; so many are read to find what comes after it. */
+const NEXT_READ = 200
 const PACE_MINUTES = 5
 
 /** Numbers, charts, the busiest queues, what fails now, and what is next. */
@@ -27,7 +29,7 @@ export async function readOverview(parts: Parts, span: Span): Promise<MakeView> 
     seriesOf(parts, span),
     deploysOf(parts, now - SPANS[span]),
     failureRows(parts, now - SPANS[span], SHOWN),
-    upcomingRows(parts, '24h', SHOWN),
+    upcomingRows(parts, '24h', NEXT_READ),
     lastHourOf(parts),
   ])
   const lastDeploy = deploys.at(-1)
@@ -55,7 +57,7 @@ export async function readOverview(parts: Parts, span: Span): Promise<MakeView> 
   }
   const shown = queues.toSorted(byNeed).slice(0, QUEUES_SHOWN)
   return (show) => ({
-    fields: { ...fields, failing: failing.rows(show), next: next.rows(show) } satisfies OverviewFields,
+    fields: { ...fields, failing: failing.rows(show), next: comingRows(next.rows(show), now) } satisfies OverviewFields,
     rows: shown.map((row) => [row.name, row]),
     absent: ABSENT,
   })
@@ -100,4 +102,9 @@ function slotsByJob(workers: readonly WorkerRecord[]): readonly SlotShown[] {
   return [...counts]
     .map(([job, count]) => ({ job, count }))
     .toSorted((a, b) => b.count - a.count || (a.job < b.job ? -1 : 1))
+}
+
+/** What is due already waits, and is no news of what comes. */
+function comingRows(rows: readonly UpcomingRow[], now: number): readonly UpcomingRow[] {
+  return rows.filter(({ at }) => at > now).slice(0, SHOWN)
 }

@@ -17,6 +17,7 @@ const RANK: readonly Finding['kind'][] = [
   'failing-jobs',
   'unknown-name',
 ]
+const IDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const NAMED_MAX = 2
 const MINUTES = 60
 
@@ -45,7 +46,10 @@ function verdict(
 ): Verdict {
   const ranked = findings.toSorted((a, b) => rank(a.kind) - rank(b.kind))
   const held = queues.flatMap((queue) => heldSentence(queue))
-  const problems = [...ranked.map((finding) => ({ text: finding.text, to: linkOf(finding) ?? '#/health' })), ...held]
+  const problems = [
+    ...ranked.map((finding) => ({ text: withShortIds(finding.text), to: linkOf(finding) ?? '#/health' })),
+    ...held,
+  ]
   if (problems.length === 0)
     return { kind: healthy === null ? 'unknown' : 'good', problems: 0, text: [goodText(queues, ended, now)] }
   const isBad = healthy === false || findings.some(({ kind }) => levelOf(kind) === 'bad')
@@ -55,6 +59,9 @@ function verdict(
   ]
   return { kind: isBad ? 'bad' : 'warn', problems: problems.length, text }
 }
+
+/** An id of 36 characters takes the place of a sentence; the link has all of it. */
+const withShortIds = (text: string): string => text.replaceAll(IDS, (id) => `${id.slice(0, 8)}…${id.slice(-3)}`)
 
 const rank = (kind: Finding['kind']): number => (RANK.includes(kind) ? RANK.indexOf(kind) : RANK.length)
 

@@ -49,7 +49,7 @@ test('the manifest names every file, and only the files of the sign-in page are 
   )
   const open = Object.keys(manifest).filter((name) => manifest[name]?.public)
   expect(open.map((name) => name.replace(/-[\w-]{8}\./, '.')).toSorted()).toEqual(
-    ['assets/boot.js', 'assets/sign-in.js', 'assets/sign-in.css'].toSorted(),
+    ['assets/boot.js', 'assets/sign-in.js', 'assets/sign-in.css', 'assets/stale.svg'].toSorted(),
   )
   expect(open.every((name) => page('sign-in.html').includes(name))).toBe(true)
 })

@@ -147,6 +147,7 @@ inBrowser('in a browser', () => {
         { in: '1h' },
       )
       const other = await visit(`job/${id}`)
+      expectFault(other, /404.*api\/job/)
       await mill.delete(id)
       await other
         .getByText(/deleted|pruned or never existed/)

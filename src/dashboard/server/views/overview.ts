@@ -104,7 +104,8 @@ function slotsByJob(workers: readonly WorkerRecord[]): readonly SlotShown[] {
     .toSorted((a, b) => b.count - a.count || (a.job < b.job ? -1 : 1))
 }
 
-/** What is due already waits, and is no news of what comes. */
+/** What comes after what is due. Behind a backlog longer than the read nothing of it is known: then what is due is shown. */
 function comingRows(rows: readonly UpcomingRow[], now: number): readonly UpcomingRow[] {
-  return rows.filter(({ at }) => at > now).slice(0, SHOWN)
+  const coming = rows.filter(({ at }) => at > now)
+  return (coming.length > 0 ? coming : rows).slice(0, SHOWN)
 }

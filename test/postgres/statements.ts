@@ -485,6 +485,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     addCall: [id, ref, null],
     markCalled: [id],
     dropCall: [ref, id],
+    putCallEnd: [ref, id, '{}', null],
     calledAmong: [`{${ref}}`],
     noteCallEnds: [null, json([{ parent: ref, id, what: 'done', result: '1' }])],
     callersOf: [`{${ref}}`, '10'],
